@@ -1,0 +1,60 @@
+"""Calibrate a strong model without labels, against a weaker reference you trust."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from trueup.api import fit, load
+    from trueup.core.cells import Step
+    from trueup.core.joint import JointTable
+    from trueup.core.reports import AnswerConfidence, PointReport
+    from trueup.errors import TrueupError, TrueupWarning
+    from trueup.maps.report_map import ReportMap
+    from trueup.solve.certificate import Certificate
+    from trueup.solve.projection import Projection, project
+
+__all__ = [
+    "AnswerConfidence",
+    "Certificate",
+    "JointTable",
+    "PointReport",
+    "Projection",
+    "ReportMap",
+    "Step",
+    "TrueupError",
+    "TrueupWarning",
+    "fit",
+    "load",
+    "project",
+]
+
+_HOMES = {
+    "AnswerConfidence": "trueup.core.reports",
+    "Certificate": "trueup.solve.certificate",
+    "JointTable": "trueup.core.joint",
+    "PointReport": "trueup.core.reports",
+    "Projection": "trueup.solve.projection",
+    "ReportMap": "trueup.maps.report_map",
+    "Step": "trueup.core.cells",
+    "TrueupError": "trueup.errors",
+    "TrueupWarning": "trueup.errors",
+    "fit": "trueup.api",
+    "load": "trueup.api",
+    "project": "trueup.solve.projection",
+}
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the name stands for
+    """Import public names when they are first used, so that importing us is light."""
+    if name not in _HOMES:
+        message = f"module 'trueup' has no attribute {name!r}"
+        raise AttributeError(message)
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,273 @@
+"""Arrays in: shape, finiteness, range. The only place that checks them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueup.errors import InvalidInputError, InvalidReportError
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+Bools: TypeAlias = NDArray[np.bool_]
+Label: TypeAlias = str | int | float | bool
+
+ROW_SUM_TOLERANCE = 1e-5
+"""float32 probabilities of many outcomes miss one by up to about this much."""
+
+RECORDED_DEVIATION = 1e-9
+"""Row sums nearer to one than this are double rounding, not worth a remark."""
+
+
+def floats(values: object, name: str) -> Floats:
+    """Convert to float64, refusing text, objects and missing values."""
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind in "OUSMm":
+            array = _numbers_from_objects(array, name)
+        result = np.asarray(array, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, InvalidReportError):
+            raise
+        message = f"{name} must hold numbers, but could not be read as such: {error}."
+        raise InvalidReportError(message) from error
+    if result.size == 0:
+        message = f"{name} is empty.\nhint: pass at least one item."
+        raise InvalidReportError(message)
+    return result
+
+
+def _numbers_from_objects(array: NDArray[Any], name: str) -> Floats:
+    """Objects may be numbers (a nullable column); text never is."""
+    for place, value in enumerate(array.ravel()):
+        if isinstance(value, str | bytes) or array.dtype.kind in "USMm":
+            row = place // max(1, array[0].size if array.ndim > 1 else 1)
+            message = (
+                f"{name} must hold numbers; the first that is not is {value!r} "
+                f"at row {row:,}."
+            )
+            raise InvalidReportError(message)
+    missing = np.frompyfunc(is_missing, 1, 1)(array).astype(bool)
+    filled = array.copy()
+    filled[missing] = np.nan
+    return filled.astype(np.float64)
+
+
+def is_missing(value: object) -> bool:
+    """None, NaN, NaT and pandas' NA, without importing pandas."""
+    if value is None or type(value).__name__ in {"NAType", "NaTType"}:
+        return True
+    return isinstance(value, float | np.floating) and bool(np.isnan(value))
+
+
+def check_finite(array: Floats, name: str) -> None:
+    bad = ~np.isfinite(array)
+    if bad.any():
+        raise InvalidReportError.rows(
+            name,
+            "that are not finite",
+            bad=_rows_with(bad).size,
+            total=len(array),
+            first=f"{_first(array, bad)!r} {_place(bad)}",
+            hint="drop these items from both predictors, or repair them yourself",
+        )
+
+
+def check_unit_interval(array: Floats, name: str) -> None:
+    bad = (array < 0) | (array > 1)
+    if bad.any():
+        above = array > 1
+        worst = above if above.any() else bad
+        raise InvalidReportError.out_of_range(
+            name,
+            bad=_rows_with(bad).size,
+            total=len(array),
+            value=_first(array, worst),
+            place=_place(worst),
+        )
+
+
+def normalised_rows(array: Floats, name: str) -> tuple[Floats, int]:
+    """Divide each row by its sum; returns also how many were visibly off.
+
+    A sum within 1e-5 of one is float32 rounding. Anything further is the caller's
+    to explain, not ours to repair.
+    """
+    sums = array.sum(axis=1)
+    deviation = np.abs(sums - 1)
+    bad = deviation > ROW_SUM_TOLERANCE
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise InvalidReportError.rows(
+            name,
+            "that do not sum to one",
+            bad=int(bad.sum()),
+            total=len(array),
+            first=f"{sums[row]:.6g} (off by {sums[row] - 1:+.2g}) at row {row:,}",
+            hint="normalise them yourself if that is what they mean; logits and "
+            "percentages must be converted first",
+        )
+    return array / sums[:, None], int((deviation > RECORDED_DEVIATION).sum())
+
+
+def probabilities(values: object, name: str) -> tuple[Floats, int]:
+    """An (n, K) array of distributions from (n, K), or (n,) meaning P(outcome 1)."""
+    array = floats(values, name)
+    if array.ndim not in (1, 2):
+        message = (
+            f"{name} has {array.ndim} dimensions.\nhint: pass an (n, K) array of "
+            "distributions, or a 1-D array of P(outcome 1) for two outcomes."
+        )
+        raise InvalidReportError(message)
+    if array.ndim == 2 and array.shape[1] < 2:
+        message = (
+            f"{name} has one outcome, and nothing can be predicted about that.\n"
+            "hint: for two outcomes pass a 1-D array of P(outcome 1)."
+        )
+        raise InvalidReportError(message)
+    check_finite(array, name)
+    check_unit_interval(array, name)
+    if array.ndim == 1:
+        return np.column_stack([1 - array, array]), 0
+    return normalised_rows(array, name)
+
+
+def sample_weights(values: object | None, n_rows: int) -> Floats:
+    """Non-negative weights with a positive sum; ones when none are given."""
+    if values is None:
+        return np.ones(n_rows)
+    array = floats(values, "sample_weight")
+    if array.ndim != 1:
+        message = f"sample_weight must be one number per item, got {array.ndim}-D."
+        raise InvalidInputError(message)
+    if len(array) != n_rows:
+        raise InvalidInputError.lengths(
+            "primary", n_rows, "sample_weight", len(array)
+        )
+    bad = ~np.isfinite(array) | (array < 0)
+    if bad.any():
+        raise InvalidInputError.rows(
+            "sample_weight",
+            "weights that are negative or not finite",
+            bad=int(bad.sum()),
+            total=n_rows,
+            first=f"{_first(array, bad)!r} {_place(bad)}",
+            hint="a weight says how many items a row stands for; it cannot be negative",
+        )
+    if not array.sum() > 0:
+        message = "sample_weight is zero everywhere.\nhint: give some item a weight."
+        raise InvalidInputError(message)
+    return array
+
+
+def group_codes(
+    values: Iterable[Any] | None, n_rows: int
+) -> tuple[Ints, tuple[Any, ...]]:
+    """Number the group values in order of their text; missing ones are an error."""
+    if values is None:
+        return np.zeros(n_rows, dtype=np.int64), ()
+    items = np.asarray(values, dtype=object).ravel().tolist()
+    if len(items) != n_rows:
+        raise InvalidInputError.lengths("primary", n_rows, "groups", len(items))
+    missing = [row for row, value in enumerate(items) if is_missing(value)]
+    if missing:
+        raise InvalidInputError.rows(
+            "groups",
+            "missing values",
+            bad=len(missing),
+            total=n_rows,
+            first=f"{items[missing[0]]!r} at row {missing[0]:,}",
+            hint="name a group for these items (for instance 'unknown'), or drop them",
+        )
+    labels = sorted(set(items), key=lambda value: (str(type(value)), str(value)))
+    code = {label: index for index, label in enumerate(labels)}
+    return np.array([code[item] for item in items], dtype=np.int64), tuple(labels)
+
+
+def outcome_labels(values: Iterable[Any], name: str) -> tuple[Label, ...]:
+    """Distinct outcome names as plain Python values that survive JSON."""
+    labels = tuple(
+        value.item() if isinstance(value, np.generic) else value for value in values
+    )
+    for label in labels:
+        if is_missing(label) or not isinstance(label, str | int | float | bool):
+            message = f"{name}: an outcome must be text or a number, got {label!r}."
+            raise InvalidInputError(message)
+    if len(set(labels)) < len(labels):
+        twice = next(label for label in labels if labels.count(label) > 1)
+        message = f"{name}: outcome {twice!r} is named more than once."
+        raise InvalidInputError(message)
+    if len(labels) < 2:
+        message = (
+            f"{name}: there {'is one outcome' if labels else 'are no outcomes'}; "
+            "a prediction needs at least two."
+        )
+        raise InvalidInputError(message)
+    return labels
+
+
+def outcome_values(labels: Sequence[Label], name: str) -> Floats:
+    """The outcomes as finite numbers, for properties of a numeric outcome."""
+    for label in labels:
+        if isinstance(label, str) or not np.isfinite(float(label)):
+            message = (
+                f"{name} is about numbers, but the outcome {label!r} is not one.\n"
+                "hint: pass outcomes as the values they take, e.g. outcomes=[0, 1, 5]."
+            )
+            raise InvalidInputError(message)
+    return np.array([float(label) for label in labels])
+
+
+def unit_number(value: float, name: str, *, inclusive: bool) -> float:
+    """A single number in [0, 1] (or strictly inside)."""
+    number = float(value)
+    inside = 0 <= number <= 1 if inclusive else 0 < number < 1
+    if not inside:
+        where = "in [0, 1]" if inclusive else "strictly between 0 and 1"
+        message = f"{name} must lie {where}, got {value!r}."
+        raise InvalidInputError(message)
+    return number
+
+
+def non_negative(value: float, name: str) -> float:
+    """A finite number that is not negative."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = float("nan")
+    if not (np.isfinite(number) and number >= 0):
+        message = f"{name} must be a finite number >= 0, got {value!r}."
+        raise InvalidInputError(message)
+    return number
+
+
+def distinct_rows(rows: Floats) -> tuple[Ints, Ints]:
+    """First occurrence of each distinct row, in lexicographic order, and the inverse.
+
+    Adding zero makes -0.0 and 0.0 the same report.
+    """
+    keys = np.ascontiguousarray(rows + 0.0)
+    order = np.lexsort(keys.T[::-1])
+    ordered = keys[order]
+    starts = np.ones(len(keys), dtype=bool)
+    starts[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    inverse = np.empty(len(keys), dtype=np.int64)
+    inverse[order] = np.cumsum(starts) - 1
+    return order[starts].astype(np.int64), inverse
+
+
+def _rows_with(bad: Bools) -> Ints:
+    return np.flatnonzero(bad if bad.ndim == 1 else bad.any(axis=1))
+
+
+def _first(array: Floats, bad: Bools) -> float:
+    return float(array[bad][0])
+
+
+def _place(bad: Bools) -> str:
+    index = np.argwhere(bad)[0]
+    column = f", column {index[1]}" if bad.ndim == 2 else ""
+    return f"at row {index[0]:,}{column}"

@@ -1,0 +1,216 @@
+"""The front door: fit, load."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from trueup import _validate
+from trueup.core.cells import Cells, get_cells
+from trueup.core.joint import JointTable, paired_reports
+from trueup.core.losses import LogLoss, get_loss
+from trueup.core.reports import Distributions, Reports
+from trueup.errors import DoubtfulInputWarning, InvalidInputError
+from trueup.maps import _schema
+from trueup.maps.report_map import Draw, FittedOn, ReportMap, Table, floored
+from trueup.solve.certificate import Certificate
+from trueup.solve.projection import CertifiedReports, project, zero_under_log_loss
+
+
+def fit(
+    primary: object,
+    reference: object,
+    *,
+    loss: str | None = None,
+    trust: str | None = None,
+    caps: bool | None = None,
+    groups: Iterable[Any] | None = None,
+    sample_weight: object | None = None,
+    reference_error: float = 0.0,
+    cells: str | Cells = "exact",
+    outcomes: Iterable[Any] | None = None,
+    floor: float | None = None,
+) -> ReportMap:
+    """Fit the map that moves the primary the least into agreement with the reference.
+
+    No labels are needed. The map's certificate says by how much its loss is lower than
+    the primary's for *every* truth under which the reference is as good as it is
+    trusted to be.
+
+    Parameters
+    ----------
+    primary, reference
+        The strong predictor to improve and the weaker one to trust, on the same items:
+        (n, K) arrays, 1-D arrays of P(outcome 1), :class:`AnswerConfidence` or
+        :class:`PointReport`, in any combination.
+    loss
+        ``brier`` (summed over outcomes), ``log``, ``spherical``, ``confidence``,
+        ``zero-one``, ``squared``, ``pinball`` or ``expectile``; the canonical loss of
+        what the primary reports when left out.
+    trust
+        How far the reference is trusted: ``mean``, ``confidence``,
+        ``answer-confidence`` or ``distribution``. By default ``distribution`` for two
+        outcomes and ``answer-confidence`` for more; a point reference is trusted for
+        what it reports.
+    caps
+        At ``answer-confidence``: whether the reference's answer is the most likely
+        outcome. True by default for a reference that reports answers.
+    groups
+        One context value an item; the reference is then trusted inside each group.
+        Restricts the truth, never the map: applying needs no group.
+    sample_weight
+        How many items each row stands for.
+    reference_error
+        Budget for the reference's calibration error, in the units of its rung.
+    cells
+        ``"exact"`` (every distinct report is its own cell) or :class:`Step`.
+    outcomes
+        Names of the K outcomes.
+    floor
+        Under log loss, replace every primary report r by (1 - K floor) r + floor.
+
+    Returns
+    -------
+    ReportMap
+        Applies to new reports without the reference, and carries its certificate.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> m = fit(np.array([.1, .7]), np.array([.5, .5]), cells="exact")
+    >>> m.apply(np.array([.1, .7])).round(6)
+    array([[0.8, 0.2],
+           [0.2, 0.8]])
+    >>> round(m.certificate.guaranteed_improvement, 6)
+    0.02
+    """
+    named = None if outcomes is None else tuple(outcomes)
+    first, second = paired_reports(primary, reference, named)
+    n_normalised = _n_normalised(first) + _n_normalised(second)
+    grid = get_cells(cells)
+    if np.array_equal(first.keys(), second.keys()):
+        _warn_about_copies()
+    if len(first) == 1:
+        _warn_about_one_item()
+    first, second = grid.merge(first), grid.merge(second)
+    chosen = get_loss(loss, first.about)
+    first = floored(first, _checked_floor(floor, first))
+    if isinstance(chosen, LogLoss) and (first.keys() == 0).any():
+        raise zero_under_log_loss(first.keys(), "primary")
+    joint = JointTable.from_reports(first, second, counts=sample_weight, groups=groups)
+    joint = replace(joint, n_items=len(first))
+    projection = project(
+        joint, loss=loss, trust=trust, caps=caps, reference_error=reference_error
+    )
+    notes = _notes(n_normalised, floor)
+    drawn = projection.randomised
+    return ReportMap(
+        table=_table(joint, projection.deployed),
+        loss=chosen.name,
+        cells=grid,
+        floor=floor,
+        certificate=_annotated(projection.certificate, notes),
+        fitted_on=_fitted_on(joint, n_normalised),
+        _draw=None if drawn is None else _draw(drawn),
+        _draw_certificate=None
+        if drawn is None
+        else _annotated(drawn.certificate, notes),
+    )
+
+
+def load(path: str | os.PathLike[str]) -> ReportMap:
+    """Load a map that was saved with :meth:`ReportMap.save`.
+
+    The loaded map applies bit for bit as the saved one did.
+    """
+    return _schema.read(path)
+
+
+def _table(joint: JointTable, certified: CertifiedReports) -> Table:
+    better = certified.deployment.reports
+    if better is None:  # only a draw has no reports, and draws are never deployed
+        message = "the deployed map draws answers"
+        raise AssertionError(message)
+    return Table(joint.primary, better, certified.distributions)
+
+
+def _draw(drawn: CertifiedReports) -> Draw | None:
+    weights = drawn.deployment.weights
+    if weights is None:  # nothing can be gained, so nothing is drawn
+        return None
+    return Draw(weights, drawn.deployment.confidence, drawn.distributions)
+
+
+def _fitted_on(joint: JointTable, n_normalised: int) -> FittedOn:
+    return FittedOn(
+        n_items=joint.n_items,
+        n_primary=len(joint.primary),
+        n_reference=len(joint.reference),
+        n_pairs=len(joint.counts),
+        n_groups=len(joint.groups),
+        n_normalised=n_normalised,
+    )
+
+
+def _annotated(certificate: Certificate, notes: tuple[str, ...]) -> Certificate:
+    return replace(certificate, notes=certificate.notes + notes)
+
+
+def _notes(n_normalised: int, floor: float | None) -> tuple[str, ...]:
+    notes = []
+    if n_normalised:
+        notes.append(
+            f"{n_normalised:,} rows did not quite sum to one (within "
+            f"{_validate.ROW_SUM_TOLERANCE:g}) and were divided by their sum"
+        )
+    if floor is not None:
+        notes.append(
+            f"the improvement is over the primary with floor {floor:g}, "
+            "that is (1 - K floor) r + floor, not over the primary as given"
+        )
+    return tuple(notes)
+
+
+def _checked_floor(floor: float | None, primary: Reports) -> float | None:
+    if floor is None:
+        return None
+    number = _validate.non_negative(floor, "floor")
+    if not isinstance(primary, Distributions):
+        message = (
+            f"floor applies to distributions, but the primary reports "
+            f"{primary.about.title}.\nhint: leave floor out."
+        )
+        raise InvalidInputError(message)
+    if not 0 < number < 1 / primary.n_outcomes:
+        message = (
+            f"floor must lie strictly between 0 and 1/{primary.n_outcomes}, "
+            f"got {floor!r}.\nhint: 1e-4 is usual."
+        )
+        raise InvalidInputError(message)
+    return number
+
+
+def _n_normalised(reports: Reports) -> int:
+    return reports.n_normalised if isinstance(reports, Distributions) else 0
+
+
+def _warn_about_copies() -> None:
+    warnings.warn(
+        "primary and reference make the same report on every item, so nothing can be "
+        "gained: is the same predictor passed twice?",
+        DoubtfulInputWarning,
+        stacklevel=3,
+    )
+
+
+def _warn_about_one_item() -> None:
+    warnings.warn(
+        "fitted on one item: its pair of reports is taken as the whole population.",
+        DoubtfulInputWarning,
+        stacklevel=3,
+    )

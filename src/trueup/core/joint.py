@@ -1,0 +1,145 @@
+"""The joint table: everything the two predictors say together, without labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from trueup import _validate
+from trueup._validate import Floats, Ints
+from trueup.core.reports import Reports, parse_reports, same_outcomes
+from trueup.errors import InvalidInputError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JointTable:
+    """How often each pair of a primary and a reference report occurs.
+
+    Sparse: only pairs that occur are kept. Build one with :meth:`from_counts`.
+    Pair p joins ``primary`` report ``primary_index[p]`` with ``reference`` report
+    ``reference_index[p]`` in group ``group_index[p]``.
+    """
+
+    primary: Reports
+    """The distinct primary reports."""
+    reference: Reports
+    """The distinct reference reports."""
+    primary_index: Ints
+    reference_index: Ints
+    group_index: Ints
+    counts: Floats
+    """How many items (or how much sample weight) each pair stands for."""
+    groups: tuple[Any, ...]
+    """Names of the groups; empty when no groups are trusted."""
+    n_items: int
+
+    @classmethod
+    def from_counts(
+        cls,
+        primary: object,
+        reference: object,
+        *,
+        counts: object | None = None,
+        groups: Iterable[Any] | None = None,
+        outcomes: Iterable[Any] | None = None,
+    ) -> Self:
+        """Build the table from pairs of reports and how often each occurs.
+
+        Rows may repeat; equal pairs add up. Rows with count zero take no part.
+
+        Parameters
+        ----------
+        primary, reference
+            One report a row: an (n, K) array, a 1-D array of P(outcome 1),
+            :class:`~trueup.AnswerConfidence` or :class:`~trueup.PointReport`.
+        counts
+            Items each row stands for; ones when left out.
+        groups
+            One context value a row.
+        outcomes
+            Names of the K outcomes, for arrays.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> JointTable.from_counts(np.array([.1, .7]), np.array([.5, .5]), counts=[3, 1])
+        JointTable(2 primary x 1 reference reports, 2 pairs, 4 items, 2 outcomes)
+        """
+        named = None if outcomes is None else tuple(outcomes)
+        return cls.from_reports(
+            *paired_reports(primary, reference, named), counts=counts, groups=groups
+        )
+
+    @classmethod
+    def from_reports(
+        cls,
+        primary: Reports,
+        reference: Reports,
+        *,
+        counts: object | None = None,
+        groups: Iterable[Any] | None = None,
+    ) -> Self:
+        """Count pairs of reports that are checked and about the same outcomes."""
+        weights = _validate.sample_weights(counts, len(primary))
+        group, names = _validate.group_codes(groups, len(primary))
+        used = np.flatnonzero(weights > 0)
+        first, second = primary.take(used), reference.take(used)
+        rows, primary_of_item = _validate.distinct_rows(first.keys())
+        columns, reference_of_item = _validate.distinct_rows(second.keys())
+        keys = np.column_stack([reference_of_item, group[used], primary_of_item])
+        pairs, pair_of_item = _validate.distinct_rows(keys.astype(np.float64))
+        return cls(
+            primary=first.take(rows),
+            reference=second.take(columns),
+            primary_index=primary_of_item[pairs],
+            reference_index=reference_of_item[pairs],
+            group_index=group[used][pairs],
+            counts=np.bincount(pair_of_item, weights=weights[used]),
+            groups=names,
+            n_items=len(used) if counts is None else round(float(weights.sum())),
+        )
+
+    @property
+    def weights(self) -> Floats:
+        """Share of each pair."""
+        return self.counts / self.counts.sum()
+
+    @property
+    def primary_shares(self) -> Floats:
+        """Share of each distinct primary report."""
+        return np.bincount(
+            self.primary_index, weights=self.weights, minlength=len(self.primary)
+        )
+
+    @property
+    def n_outcomes(self) -> int:
+        """How many outcomes both predictors are about."""
+        return self.primary.n_outcomes
+
+    def __repr__(self) -> str:
+        return (
+            f"JointTable({len(self.primary):,} primary x {len(self.reference):,} "
+            f"reference reports, {len(self.counts):,} pairs, {self.n_items:,} items, "
+            f"{self.n_outcomes} outcomes)"
+        )
+
+
+def paired_reports(
+    primary: object, reference: object, outcomes: tuple[Any, ...] | None
+) -> tuple[Reports, Reports]:
+    """Read both predictors and bring them to the same outcomes in the same order."""
+    first = parse_reports(primary, "primary", outcomes)
+    second = parse_reports(reference, "reference", outcomes)
+    if len(first) != len(second):
+        raise InvalidInputError.lengths("primary", len(first), "reference", len(second))
+    first_unnamed = first.outcomes == tuple(range(first.n_outcomes))
+    if first_unnamed and second.outcomes != first.outcomes:
+        first = same_outcomes(first, second, "primary", "reference")
+    else:
+        second = same_outcomes(second, first, "reference", "primary")
+    first.about.check(first, "primary")
+    second.about.check(second, "reference")
+    return first, second

@@ -1,0 +1,147 @@
+"""Every error and warning trueup raises on purpose.
+
+::
+
+    TrueupError
+    ├── InvalidReportError    (ValueError)   a report cannot be what it claims to be
+    ├── InvalidInputError     (ValueError)   lengths, weights, groups, parameters
+    ├── UnknownNameError      (ValueError)   a loss, rung or property nobody knows
+    ├── UnsuitableLossError   (ValueError)   a loss that does not fit the property
+    ├── SolverError           (RuntimeError) no usable answer from the engine
+    ├── MapFormatError        (ValueError)   a saved map that cannot be read
+    └── MissingExtraError     (ImportError)  an optional dependency is absent
+
+    TrueupWarning             (UserWarning)
+    ├── RelaxedAssumptionWarning   something asked for could not be assumed
+    ├── UnseenReportWarning        reports that were not present in fitting
+    ├── GapWarning                 optimality is proved less tightly than asked
+    └── DoubtfulInputWarning       legal input that is probably a mistake
+
+The wording lives with the class; a call site is one line.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import Self
+
+
+class TrueupError(Exception):
+    """Base of every error trueup raises on purpose."""
+
+
+class TrueupWarning(UserWarning):
+    """Base of every warning trueup issues on purpose."""
+
+
+class RelaxedAssumptionWarning(TrueupWarning):
+    """Something the caller asked to assume could not be assumed everywhere."""
+
+
+class UnseenReportWarning(TrueupWarning):
+    """A map was applied to reports that were not present in fitting."""
+
+
+class GapWarning(TrueupWarning):
+    """The printed bound is true, but optimality is proved less tightly than asked."""
+
+
+class DoubtfulInputWarning(TrueupWarning):
+    """Legal input that is probably a mistake."""
+
+
+class InvalidInputError(TrueupError, ValueError):
+    """Lengths, weights, groups or parameters that make no sense."""
+
+    @classmethod
+    def lengths(cls, first: str, n_first: int, second: str, n_second: int) -> Self:
+        return cls(
+            f"{first} has {n_first:,} rows but {second} has {n_second:,}.\n"
+            "hint: both must describe the same items in the same order."
+        )
+
+    @classmethod
+    def rows(
+        cls, name: str, problem: str, *, bad: int, total: int, first: str, hint: str
+    ) -> Self:
+        return cls(
+            f"{name} holds {bad:,} of {total:,} {problem}; the first is {first}.\n"
+            f"hint: {hint}."
+        )
+
+
+class InvalidReportError(TrueupError, ValueError):
+    """A report cannot be what it claims to be."""
+
+    @classmethod
+    def rows(
+        cls, name: str, problem: str, *, bad: int, total: int, first: str, hint: str
+    ) -> Self:
+        return cls(
+            f"{name} holds {bad:,} of {total:,} reports {problem}; "
+            f"the first is {first}.\nhint: {hint}."
+        )
+
+    @classmethod
+    def out_of_range(
+        cls, name: str, *, bad: int, total: int, value: float, place: str
+    ) -> Self:
+        hint = (
+            "these look like percentages: divide them by 100"
+            if 1 < value <= 100
+            else "trueup never clips silently: drop these rows or clip them yourself"
+        )
+        return cls.rows(
+            name,
+            "outside [0, 1]",
+            bad=bad,
+            total=total,
+            first=f"{value!r} {place}",
+            hint=hint,
+        )
+
+
+class UnknownNameError(TrueupError, ValueError):
+    """A name that is not on the list; suggests the nearest that is."""
+
+    @classmethod
+    def of(cls, kind: str, name: object, known: Iterable[str]) -> Self:
+        names = sorted(known)
+        near = difflib.get_close_matches(str(name), names, n=1, cutoff=0.5)
+        guess = f" Did you mean {near[0]!r}?" if near else ""
+        return cls(
+            f"unknown {kind} {name!r}.{guess}\n"
+            f"hint: choose one of {', '.join(map(repr, names))}."
+        )
+
+
+class UnsuitableLossError(TrueupError, ValueError):
+    """A loss that does not fit what the primary reports."""
+
+    @classmethod
+    def of(cls, loss: str, described: str, fitting: Iterable[str]) -> Self:
+        names = ", ".join(map(repr, fitting))
+        return cls(
+            f"loss {loss!r} does not fit a primary that reports {described}.\n"
+            f"hint: losses that do: {names}."
+        )
+
+
+class SolverError(TrueupError, RuntimeError):
+    """The engine returned nothing that could be used, not even as a starting point."""
+
+
+class MapFormatError(TrueupError, ValueError):
+    """A saved map that cannot be read."""
+
+
+class MissingExtraError(TrueupError, ImportError):
+    """An optional dependency is absent."""
+
+    @classmethod
+    def of(cls, package: str, extra: str) -> Self:
+        return cls(
+            f"this needs {package}, which is not installed.\n"
+            f"hint: pip install 'trueup[{extra}]'."
+        )

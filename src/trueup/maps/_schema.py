@@ -1,0 +1,254 @@
+"""The saved form of a map: JSON with a format number.
+
+Every format ever written keeps its reader here and a golden file in the tests. The
+format is described in ``docs/reference/map-format.md``.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Callable
+from dataclasses import asdict
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from trueup._validate import Floats, Label, outcome_labels
+from trueup.core.cells import Cells, Exact, Step
+from trueup.core.losses import LOSSES
+from trueup.core.reports import AnswerConfidence, Distributions, PointReport, Reports
+from trueup.errors import MapFormatError, TrueupError
+from trueup.maps._files import write_atomically
+from trueup.maps.report_map import Draw, FittedOn, ReportMap, Table
+from trueup.solve.certificate import Certificate
+
+FORMAT = 1
+KIND = "trueup.report_map"
+
+
+def write(fitted: ReportMap, path: str | os.PathLike[str]) -> None:
+    """Save a map."""
+    text = json.dumps(to_json(fitted), indent=1, allow_nan=False, ensure_ascii=False)
+    write_atomically(path, text + "\n")
+
+
+def read(path: str | os.PathLike[str]) -> ReportMap:
+    """Load a map, with an error that says what is wrong with the file."""
+    name = os.fspath(path)
+    try:
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        message = f"{name} is not a saved map: it is not JSON ({error})."
+        raise MapFormatError(message) from error
+    return from_json(content, name)
+
+
+def from_json(content: object, name: str = "the map") -> ReportMap:
+    """Rebuild a map from its JSON object."""
+    if not isinstance(content, dict) or content.get("kind") != KIND:
+        message = f"{name} is not a saved map: it lacks \"kind\": \"{KIND}\"."
+        raise MapFormatError(message)
+    number = content.get("format")
+    reader = _READERS.get(number) if type(number) is int else None
+    if reader is None:
+        hint = (
+            f"it was written by {content.get('created_by', 'an unknown version')}; "
+            "upgrade with `pip install -U trueup`"
+            if isinstance(number, int) and number > FORMAT
+            else "the file was damaged or edited; fit the map again"
+        )
+        message = f"{name} has format {number!r}, but {_me()} reads 1 to {FORMAT}.\nhint: {hint}."
+        raise MapFormatError(message)
+    try:
+        return reader(content)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
+        what = f"{error}" if isinstance(error, TrueupError) else f"{type(error).__name__}: {error}"
+        message = f"{name} is damaged and cannot be used ({what}).\nhint: fit the map again."
+        raise MapFormatError(message) from error
+
+
+def to_json(fitted: ReportMap) -> dict[str, Any]:
+    """A map as plain JSON values."""
+    table, draw = fitted.table, fitted._draw
+    return {
+        "format": FORMAT,
+        "kind": KIND,
+        "created_by": _me(),
+        "property": _property(table.fitted),
+        "outcomes": list(fitted.outcomes),
+        "loss": fitted.loss,
+        "floor": fitted.floor,
+        "cells": _cells(fitted.cells),
+        "rule": {
+            "kind": "table",
+            "reports": _reports(table.fitted),
+            "better": _reports(table.better),
+            "distributions": table.distributions.tolist(),
+        },
+        "certificate": _certificate(fitted.certificate),
+        "randomised": None
+        if draw is None
+        else {
+            "weights": draw.weights.tolist(),
+            "confidence": None if draw.confidence is None else draw.confidence.tolist(),
+            "distributions": draw.distributions.tolist(),
+            "certificate": _certificate(cast("Certificate", fitted._draw_certificate)),
+        },
+        "fitted_on": asdict(fitted.fitted_on),
+    }
+
+
+def _read_format_1(content: dict[str, Any]) -> ReportMap:
+    outcomes = outcome_labels(content["outcomes"], "outcomes")
+    about, rule = content["property"], content["rule"]
+    if rule["kind"] != "table":
+        message = f"unknown rule {rule['kind']!r}"
+        raise ValueError(message)
+    if content["loss"] not in LOSSES:
+        message = f"unknown loss {content['loss']!r}"
+        raise ValueError(message)
+    fitted = _parse_reports(rule["reports"], about, outcomes)
+    shape = (len(fitted), len(outcomes))
+    better = _parse_reports(rule["better"], about, outcomes)
+    if len(better) != len(fitted):
+        message = f"{len(fitted)} reports but {len(better)} replacements"
+        raise ValueError(message)
+    table = Table(fitted, better, _array(rule["distributions"], shape))
+    draw, drawn = content["randomised"], None
+    if draw is not None:
+        confidence = draw["confidence"]
+        drawn = Draw(
+            _array(draw["weights"], shape),
+            None if confidence is None else _array(confidence, shape[:1]),
+            _array(draw["distributions"], shape),
+        )
+    return ReportMap(
+        table=table,
+        loss=content["loss"],
+        cells=_parse_cells(content["cells"]),
+        floor=None if content["floor"] is None else float(content["floor"]),
+        certificate=_parse_certificate(content["certificate"]),
+        fitted_on=FittedOn(**{k: int(v) for k, v in content["fitted_on"].items()}),
+        _draw=drawn,
+        _draw_certificate=None
+        if draw is None
+        else _parse_certificate(draw["certificate"]),
+    )
+
+
+_READERS: dict[int, Callable[[dict[str, Any]], ReportMap]] = {1: _read_format_1}
+
+
+def _me() -> str:
+    try:
+        return f"trueup {version('trueup')}"
+    except PackageNotFoundError:  # running from a source tree that is not installed
+        return "trueup (not installed)"
+
+
+def _property(reports: Reports) -> dict[str, Any]:
+    return {"name": reports.about.name, "level": getattr(reports.about, "level", None)}
+
+
+def _reports(reports: Reports) -> Any:  # noqa: ANN401 - JSON
+    if isinstance(reports, Distributions):
+        return reports.probabilities.tolist()
+    if isinstance(reports, AnswerConfidence):
+        return {"answer": reports.labels(), "confidence": reports.confidence.tolist()}
+    return {"value": cast("PointReport", reports).labels()}
+
+
+def _parse_reports(
+    saved: Any,  # noqa: ANN401 - JSON
+    about: dict[str, Any],
+    outcomes: tuple[Label, ...],
+) -> Reports:
+    name = about["name"]
+    if name == "distribution":
+        rows = _array(saved, (len(saved), len(outcomes)))
+        if not rows.size or (rows < 0).any() or (abs(rows.sum(axis=1) - 1) > 1e-9).any():
+            message = "a saved report is not a distribution"
+            raise ValueError(message)
+        return Distributions(rows, outcomes)
+    if name == "answer-confidence":
+        return AnswerConfidence(
+            answer=saved["answer"], confidence=saved["confidence"], outcomes=outcomes
+        )
+    return PointReport(
+        value=saved["value"], outcomes=outcomes, property=name, level=about["level"]
+    )
+
+
+def _array(saved: Any, shape: tuple[int, ...]) -> Floats:  # noqa: ANN401 - JSON
+    array = np.asarray(saved, dtype=np.float64)
+    if array.shape != shape or not np.isfinite(array).all():
+        message = f"expected finite numbers of shape {shape}, found shape {array.shape}"
+        raise ValueError(message)
+    return array
+
+
+def _cells(cells: Cells) -> dict[str, Any]:
+    if isinstance(cells, Step):
+        return {"kind": "step", "step": cells.step}
+    return {"kind": "exact"}
+
+
+def _parse_cells(saved: dict[str, Any]) -> Cells:
+    if saved["kind"] == "step":
+        return Step(float(saved["step"]))
+    if saved["kind"] != "exact":
+        message = f"unknown cells {saved['kind']!r}"
+        raise ValueError(message)
+    return Exact()
+
+
+_NUMBERS = (
+    "guaranteed_improvement",
+    "upper_bound",
+    "reference_error",
+    "reference_free_improvement",
+    "steepness",
+    "tolerance",
+)
+
+
+def _certificate(certificate: Certificate) -> dict[str, Any]:
+    return {
+        **{name: getattr(certificate, name) for name in _NUMBERS},
+        "gap": certificate.gap,
+        "break_even_reference_error": _number(certificate.break_even_reference_error),
+        "loss": certificate.loss,
+        "assumption": certificate.assumption,
+        "trust": certificate.trust,
+        "caps": certificate.caps,
+        "n_groups": certificate.n_groups,
+        "n_items": certificate.n_items,
+        "engine": certificate.engine,
+        "notes": list(certificate.notes),
+    }
+
+
+def _parse_certificate(saved: dict[str, Any]) -> Certificate:
+    known = float(saved["break_even_reference_error"])
+    numbers = {name: float(saved[name]) for name in _NUMBERS}
+    return Certificate(
+        **numbers,
+        loss=str(saved["loss"]),
+        assumption=str(saved["assumption"]),
+        trust=str(saved["trust"]),
+        caps=bool(saved["caps"]),
+        n_groups=int(saved["n_groups"]),
+        n_items=int(saved["n_items"]),
+        engine=str(saved["engine"]),
+        notes=tuple(map(str, saved["notes"])),
+        _compute_break_even=lambda: known,
+    )
+
+
+def _number(value: float) -> float | str:
+    """JSON has no infinity; float("inf") reads this text back."""
+    return value if math.isfinite(value) else str(value)

@@ -1,0 +1,249 @@
+"""ReportMap: what is kept after fitting. Needs neither reference nor labels."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+
+from trueup._validate import Floats, Label
+from trueup.core.cells import Cells
+from trueup.core.properties import Property
+from trueup.core.reports import (
+    AnswerConfidence,
+    Distributions,
+    PointReport,
+    Reports,
+    parse_reports,
+    same_outcomes,
+)
+from trueup.errors import InvalidInputError, UnseenReportWarning
+from trueup.maps.lookup import Match, match
+from trueup.solve.certificate import Certificate
+
+
+@dataclass(frozen=True, slots=True)
+class FittedOn:
+    """What a map was fitted on, in numbers."""
+
+    n_items: int
+    n_primary: int
+    n_reference: int
+    n_pairs: int
+    n_groups: int
+    n_normalised: int
+    """Rows of both predictors that did not quite sum to one and were divided."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """A map by enumeration: each fitted report and what replaces it."""
+
+    fitted: Reports
+    better: Reports
+    distributions: Floats
+    """(reports, K) the compatible distributions behind the new reports."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Draw:
+    """Answers to be drawn for each fitted report."""
+
+    weights: Floats
+    """(reports, K)."""
+    confidence: Floats | None
+    distributions: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class ReportMap:
+    """A fitted map from the primary's reports to better ones, with its certificate.
+
+    Made by :func:`trueup.fit`, applied with :meth:`apply`, kept with :meth:`save`.
+    The certificate belongs to exactly this map.
+    """
+
+    table: Table
+    loss: str
+    cells: Cells
+    floor: float | None
+    certificate: Certificate
+    fitted_on: FittedOn
+    _draw: Draw | None = None
+    _draw_certificate: Certificate | None = None
+
+    @property
+    def outcomes(self) -> tuple[Label, ...]:
+        """Names of the outcomes, in the order of the columns of :meth:`apply`."""
+        return self.table.fitted.outcomes
+
+    @property
+    def about(self) -> Property:
+        """The property that the primary reports and the map returns."""
+        return self.table.fitted.about
+
+    @property
+    def randomised(self) -> RandomisedMap | None:
+        """The map that draws answers, where the optimum is one; None elsewhere."""
+        if self._draw is None or self._draw_certificate is None:
+            return None
+        return RandomisedMap(self, self._draw, self._draw_certificate)
+
+    def apply(self, primary: object) -> Any:  # noqa: ANN401 - the primary's own kind
+        """Replace reports by better ones of the same kind.
+
+        Distributions come back as an (n, K) array; ``AnswerConfidence`` and
+        ``PointReport`` as themselves. Reports never seen in fitting take the place of
+        the nearest fitted report with the same answer, and a warning says how many.
+        """
+        reports, found = self._locate(primary)
+        better = self.table.better.take(np.maximum(found.index, 0))
+        return _native(_keep_unmatched(better, reports, found))
+
+    def distributions(self, primary: object) -> Floats:
+        """(n, K) compatible distributions behind the new reports.
+
+        For a report whose answer was never fitted there is none: the row is NaN.
+        """
+        _, found = self._locate(primary)
+        return _rows(self.table.distributions, found)
+
+    def match(self, primary: object) -> Match:
+        """How :meth:`apply` would find each report, without applying."""
+        return match(self._read(primary), self.table.fitted)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the map as a readable JSON file, in one step or not at all."""
+        from trueup.maps import _schema  # noqa: PLC0415 - it imports this module
+
+        _schema.write(self, path)
+
+    def _read(self, primary: object) -> Reports:
+        reports = parse_reports(primary, "primary", None)
+        if _kind(reports.about) != _kind(self.about):
+            message = (
+                f"this map was fitted on {self.about.title} reports and cannot be "
+                f"applied to {reports.about.title} reports."
+            )
+            raise InvalidInputError(message)
+        known = same_outcomes(reports, self.table.fitted, "primary", "the map")
+        known.about.check(known, "primary")
+        return floored(self.cells.merge(known), self.floor)
+
+    def _locate(self, primary: object) -> tuple[Reports, Match]:
+        reports = self._read(primary)
+        found = match(reports, self.table.fitted)
+        _warn_about_unseen(found, len(reports))
+        return reports, found
+
+    def __repr__(self) -> str:
+        return (
+            f"ReportMap({self.loss} loss, {len(self.table.fitted):,} reports, "
+            f"{len(self.outcomes)} outcomes, guaranteed improvement "
+            f"{self.certificate.guaranteed_improvement:.6g} at rung "
+            f"{self.certificate.trust!r})"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class RandomisedMap:
+    """The map that draws an answer for each item; its expected loss is certified."""
+
+    _parent: ReportMap
+    _draw: Draw
+    certificate: Certificate
+
+    def weights(self, primary: object) -> Floats:
+        """(n, K) probability with which each answer is drawn."""
+        reports, found = self._parent._locate(primary)
+        return self._weights(reports, found)
+
+    def apply(self, primary: object, *, rng: np.random.Generator) -> Any:  # noqa: ANN401
+        """Draw one answer an item, with the confidence that goes with it."""
+        reports, found = self._parent._locate(primary)
+        cumulative = self._weights(reports, found).cumsum(axis=1)
+        shots = rng.random(len(reports))[:, None] * cumulative[:, -1:]
+        answer = (shots >= cumulative).sum(axis=1)
+        if not isinstance(reports, AnswerConfidence):
+            value = answer.astype(np.float64)
+            return PointReport._of(value, reports.outcomes, reports.about)
+        confidence = cast("Floats", self._draw.confidence)[np.maximum(found.index, 0)]
+        confidence = np.where(found.index < 0, reports.confidence, confidence)
+        return AnswerConfidence._of(answer, confidence, reports.outcomes)
+
+    def distributions(self, primary: object) -> Floats:
+        """(n, K) compatible distributions behind the draw."""
+        _, found = self._parent._locate(primary)
+        return _rows(self._draw.distributions, found)
+
+    def _weights(self, reports: Reports, found: Match) -> Floats:
+        weights = self._draw.weights[np.maximum(found.index, 0)]
+        lost = np.flatnonzero(found.index < 0)
+        if lost.size:
+            weights[lost] = 0
+            weights[lost, cast("Any", reports.answers())[lost]] = 1
+        return weights
+
+    def __repr__(self) -> str:
+        return (
+            "RandomisedMap(guaranteed improvement "
+            f"{self.certificate.guaranteed_improvement:.6g})"
+        )
+
+
+def floored(reports: Reports, floor: float | None) -> Reports:
+    """Distributions moved away from zero: (1 - K floor) r + floor."""
+    if floor is None or not isinstance(reports, Distributions):
+        return reports
+    mixed = (1 - reports.n_outcomes * floor) * reports.probabilities + floor
+    return replace(reports, probabilities=mixed)
+
+
+def _kind(about: Property) -> tuple[str, float | None]:
+    return about.name, getattr(about, "level", None)
+
+
+def _native(reports: Reports) -> Reports | Floats:
+    return reports.probabilities if isinstance(reports, Distributions) else reports
+
+
+def _rows(table: Floats, found: Match) -> Floats:
+    return np.where(found.index[:, None] >= 0, table[np.maximum(found.index, 0)], np.nan)
+
+
+def _keep_unmatched(better: Reports, reports: Reports, found: Match) -> Reports:
+    """Leave alone what no fitted report answers to."""
+    lost = found.index < 0
+    if not lost.any():
+        return better
+    if isinstance(better, Distributions) and isinstance(reports, Distributions):
+        kept = np.where(lost[:, None], reports.probabilities, better.probabilities)
+        return replace(better, probabilities=kept)
+    if isinstance(better, AnswerConfidence) and isinstance(reports, AnswerConfidence):
+        return AnswerConfidence._of(
+            np.where(lost, reports.answer, better.answer),
+            np.where(lost, reports.confidence, better.confidence),
+            better.outcomes,
+        )
+    old, new = cast("PointReport", reports), cast("PointReport", better)
+    return PointReport._of(np.where(lost, old.value, new.value), new.outcomes, new.about)
+
+
+def _warn_about_unseen(found: Match, n_rows: int) -> None:
+    parts = []
+    if found.n_nearest:
+        parts.append(
+            f"{found.n_nearest:,} of {n_rows:,} reports were not seen in fitting and "
+            "use the nearest fitted report with the same answer"
+        )
+    if found.n_unmatched:
+        parts.append(
+            f"{found.n_unmatched:,} of {n_rows:,} have an answer never seen in fitting "
+            "and stay as they are"
+        )
+    if parts:
+        message = "; ".join(parts) + ". The certificate does not cover them."
+        warnings.warn(message, UnseenReportWarning, stacklevel=4)

@@ -1,0 +1,151 @@
+"""The certificate: a lower bound recomputed without trusting any solver.
+
+For ANY deployed losses L and ANY multipliers (of the right sign on inequalities) the
+number below is at most the true fall in expected loss, for every truth the assumption
+admits. This module shares no code with the engines; it reads the pairs of the joint
+table, what is deployed, and the multipliers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from trueup._validate import Floats
+from trueup.core.losses import Deployment
+from trueup.solve.problem import ProjectionProblem
+
+ROUNDING = 1e-12
+"""Relative allowance for floating-point sums, subtracted from every bound."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A certified lower bound, in the parts it is made of."""
+
+    base: float
+    """The bound for a reference without error."""
+    steepness: float
+    """max |multiplier|: how fast the bound falls with the reference's error."""
+    rounding: float
+
+    def at(self, reference_error: float) -> float:
+        """The bound when the reference's error is at most this."""
+        penalty = self.steepness * reference_error if reference_error else 0.0
+        return self.base - penalty - self.rounding
+
+    @property
+    def break_even(self) -> float:
+        """Reference error up to which the bound stays positive."""
+        if self.base <= self.rounding:
+            return 0.0
+        if self.steepness == 0:
+            return float("inf")
+        return (self.base - self.rounding) / self.steepness
+
+
+def lower_bound(
+    problem: ProjectionProblem,
+    primary_losses: Floats,
+    deployed: Deployment,
+    multipliers: Floats,
+    *,
+    reference_error: float | None = None,
+) -> Bound:
+    """Certify an improvement (METHOD section 4, general form).
+
+    sum_m lambda_m t_m + sum_p w_p min_y [ l_a(y) - L_a(y) - lambda_p(y) ],
+    less max|lambda| per unit of reference error and an allowance for rounding.
+    """
+    error = problem.reference_error if reference_error is None else reference_error
+    moments, pairs = problem.moments, problem.pairs
+    signed = np.where(moments.equality, multipliers, np.minimum(multipliers, 0))
+    signed = _centred(problem, signed)
+    pull = moments.pull(signed)
+    finite = np.where(np.isfinite(deployed.losses), deployed.losses, np.inf)
+    advantage = primary_losses - finite
+    slack = advantage[pairs.owner] - pull[pairs.node]
+    if error == 0:  # outcomes that a right reference rules out cannot hurt
+        slack = np.where(moments.allowed[pairs.node], slack, np.inf)
+    worst = slack.min(axis=1)
+    steepness = float(np.abs(signed).max(initial=0.0))
+    size = 1 + float(np.abs(primary_losses).max()) + steepness
+    is_identity = steepness == 0 and not advantage.any()
+    return Bound(
+        base=float(signed @ moments.target + pairs.weight @ worst),
+        steepness=steepness,
+        rounding=0.0 if is_identity else ROUNDING * size,
+    )
+
+
+def _centred(problem: ProjectionProblem, multipliers: Floats) -> Floats:
+    """Shift the multipliers of each cell to mid-range, where a shift is free."""
+    moments = problem.moments
+    if not moments.shiftable:
+        return multipliers
+    n_cells = int(moments.cell_of_row.max()) + 1
+    low, high = np.full(n_cells, np.inf), np.full(n_cells, -np.inf)
+    np.minimum.at(low, moments.cell_of_row, multipliers)
+    np.maximum.at(high, moments.cell_of_row, multipliers)
+    return multipliers - ((low + high) / 2)[moments.cell_of_row]
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """What is guaranteed of one deployed map, and on which assumption.
+
+    Attributes
+    ----------
+    guaranteed_improvement
+        Certified lower bound on the fall in expected loss. True for every truth the
+        assumption admits, whatever the solver did.
+    gap
+        Feasible upper bound on the optimum minus the certified lower bound: how much
+        a better map could at most gain.
+    assumption
+        The sentence a reader needs.
+    """
+
+    guaranteed_improvement: float
+    upper_bound: float
+    loss: str
+    assumption: str
+    trust: str
+    caps: bool
+    n_groups: int
+    reference_error: float
+    reference_free_improvement: float
+    """Part of the optimum that needs no reference: impossible primary reports."""
+    steepness: float
+    """Fall of this bound per unit of reference error, with these multipliers."""
+    tolerance: float
+    """Gap asked of the solver."""
+    engine: str
+    n_items: int
+    notes: tuple[str, ...] = ()
+    _compute_break_even: Callable[[], float] | None = field(default=None, repr=False)
+
+    @property
+    def gap(self) -> float:
+        """Feasible upper bound minus certified lower bound."""
+        return self.upper_bound - self.guaranteed_improvement
+
+    @cached_property
+    def break_even_reference_error(self) -> float:
+        """Reference error below which this map is still guaranteed to improve.
+
+        In the units of ``reference_error``; computed on first use by a linear
+        programme whose dual is checked like every other bound.
+        """
+        if self._compute_break_even is None:
+            return 0.0
+        return self._compute_break_even()
+
+    def __repr__(self) -> str:
+        return (
+            f"Certificate({self.loss} loss falls by at least "
+            f"{self.guaranteed_improvement:.6g}, gap {self.gap:.1e}; {self.assumption})"
+        )

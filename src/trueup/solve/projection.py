@@ -1,0 +1,247 @@
+"""project(): from a joint table to certified reports."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from trueup import _validate
+from trueup._validate import Floats, Ints
+from trueup.core.joint import JointTable
+from trueup.core.losses import Deployment, LogLoss, ProperLoss, get_loss
+from trueup.core.moments import Trust, choose_trust
+from trueup.core.reports import Distributions
+from trueup.errors import GapWarning, InvalidReportError
+from trueup.solve import conic
+from trueup.solve.certificate import Bound, Certificate, lower_bound
+from trueup.solve.problem import ProjectionProblem
+from trueup.solve.rounding import Witness, round_to_witness, upper_bound
+from trueup.solve.worst_case import break_even, worst_case
+
+POPULATION = "the joint table of {n_items:,} items is taken as the population"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CertifiedReports:
+    """What replaces each distinct primary report, with everything that proves it."""
+
+    deployment: Deployment
+    certificate: Certificate
+    witness: Witness
+    multipliers: Floats
+    """(moment rows,) the multipliers the certificate was computed with."""
+
+    @property
+    def distributions(self) -> Floats:
+        """(primary reports, K) compatible distributions h."""
+        return self.witness.distributions
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Projection:
+    """The primary's reports moved into agreement with the reference.
+
+    ``deployed`` is deterministic. ``randomised`` draws an answer, exists only for
+    losses whose optimum needs a draw, and is then never worse.
+    """
+
+    joint: JointTable
+    loss: ProperLoss
+    trust: Trust
+    problem: ProjectionProblem
+    deployed: CertifiedReports
+    randomised: CertifiedReports | None
+
+    @property
+    def certificate(self) -> Certificate:
+        """Certificate of the deterministic reports."""
+        return self.deployed.certificate
+
+    @property
+    def outcome_rates(self) -> Floats:
+        """(pairs, K) a truth that both the reference and the new reports fit."""
+        return self.deployed.witness.outcome_rates
+
+    def __repr__(self) -> str:
+        table = self.joint
+        return (
+            f"Projection({self.loss.name} loss, {len(table.primary):,} x "
+            f"{len(table.reference):,} reports, guaranteed improvement "
+            f"{self.certificate.guaranteed_improvement:.6g}, "
+            f"gap {self.certificate.gap:.1e})"
+        )
+
+
+def project(
+    joint: JointTable,
+    *,
+    loss: str | None = None,
+    trust: str | None = None,
+    caps: bool | None = None,
+    reference_error: float = 0.0,
+) -> Projection:
+    r"""Move the primary's reports the least into agreement with the reference.
+
+    Among all distributions that some admissible truth gives the primary's reports,
+    find those nearest in expected divergence,
+
+    .. math:: \min_h \sum_a w_a \, D(h_a, r_a).
+
+    Deploying them lowers the expected loss by at least that minimum for *every*
+    truth under which the reference is as good as it is trusted to be.
+
+    Parameters
+    ----------
+    joint
+        How often each pair of reports occurs.
+    loss
+        Name of a proper loss for the primary's property; its canonical one if None.
+    trust
+        Rung of the ladder: ``mean``, ``confidence``, ``answer-confidence`` or
+        ``distribution``.
+    caps
+        At ``answer-confidence``, whether the reference's answer is the most likely one.
+    reference_error
+        Error budget of the reference, in the units of its rung.
+
+    Examples
+    --------
+    The reference always says 0.5. The primary says 0.1 on half of the items and 0.7 on
+    the others, 0.4 on average, which no calibrated pair can do; both move up by 0.1:
+
+    >>> import numpy as np
+    >>> table = JointTable.from_counts(np.array([.1, .7]), np.array([.5, .5]))
+    >>> project(table).deployed.deployment.reports.probabilities.round(6)
+    array([[0.8, 0.2],
+           [0.2, 0.8]])
+    """
+    chosen = get_loss(loss, joint.primary.about)
+    error = _validate.non_negative(reference_error, "reference_error")
+    belief = choose_trust(joint, trust, caps, error)
+    if isinstance(chosen, LogLoss):
+        _check_positive(joint)
+    problem = ProjectionProblem.from_joint(joint, belief)
+    solve = _Solver(problem, chosen, joint.n_items)
+    optimum = solve(chosen)
+    if not chosen.draws:
+        return Projection(joint, chosen, belief, problem, optimum, None)
+    deployed = solve.without_draw(optimum)
+    return Projection(joint, chosen, belief, problem, deployed, optimum)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Solver:
+    """Solve, deploy, certify: the same three steps for every variant of the loss."""
+
+    problem: ProjectionProblem
+    loss: ProperLoss
+    n_items: int
+
+    def __call__(self, loss: ProperLoss) -> CertifiedReports:
+        problem = self.problem
+        iterate = conic.solve(problem, loss)
+        witness = round_to_witness(
+            problem, iterate.outcome_rates, iterate.solved.distributions
+        )
+        upper = upper_bound(problem, loss, witness)
+        primary = loss.vectors(problem.atoms)
+        deployed = loss.deploy(problem.atoms, iterate.solved)
+        multipliers = iterate.multipliers
+        bound = lower_bound(problem, primary, deployed, multipliers)
+        tolerance = _tolerance(upper, primary)
+        if upper - bound.at(problem.reference_error) > tolerance:
+            better, again = worst_case(problem, primary, deployed)
+            if better.at(problem.reference_error) > bound.at(problem.reference_error):
+                bound, multipliers = better, again
+        if bound.at(problem.reference_error) <= 0:
+            # Nothing is certified, so nothing is changed: exactly zero, not nearly.
+            deployed = self.loss.identity(problem.atoms)
+            multipliers = np.zeros_like(multipliers)
+            bound = lower_bound(problem, primary, deployed, multipliers)
+        certificate = self._certificate(bound, upper, tolerance, iterate.status, deployed)
+        return CertifiedReports(deployed, certificate, witness, multipliers)
+
+    def without_draw(self, optimum: CertifiedReports) -> CertifiedReports:
+        """Fix one answer per report and project again; keep the better of two ways.
+
+        The answers drawn most often are usually best; the primary's own answers are
+        never below zero.
+        """
+        own = self.problem.atoms.answers()
+        drawn = optimum.deployment.weights
+        candidates: list[Ints] = [] if own is None else [own]
+        if drawn is not None and not np.array_equal(drawn.argmax(axis=1), own):
+            candidates.insert(0, drawn.argmax(axis=1))
+        solved = [self(self.loss.hold(answers)) for answers in candidates]
+        return max(solved, key=lambda one: one.certificate.guaranteed_improvement)
+
+    def _certificate(
+        self,
+        bound: Bound,
+        upper: float,
+        tolerance: float,
+        status: str,
+        deployed: Deployment,
+    ) -> Certificate:
+        problem, trust = self.problem, self.problem.trust
+        lower = bound.at(trust.reference_error)
+        notes = []
+        if upper - lower > tolerance:
+            notes.append(
+                f"the gap {upper - lower:.1e} exceeds the tolerance {tolerance:.1e}: "
+                "the bound is true, but a better map may exist"
+            )
+            warnings.warn(notes[-1], GapWarning, stacklevel=4)
+        free = float(problem.atom_weight @ self.loss.least_divergence(problem.atoms))
+        return Certificate(
+            guaranteed_improvement=lower,
+            upper_bound=upper,
+            loss=self.loss.name,
+            assumption=trust.sentence(POPULATION.format(n_items=self.n_items)),
+            trust=trust.rung,
+            caps=trust.caps,
+            n_groups=trust.n_groups,
+            reference_error=trust.reference_error,
+            reference_free_improvement=free,
+            steepness=bound.steepness,
+            tolerance=tolerance,
+            engine=f"clarabel: {status}",
+            n_items=self.n_items,
+            notes=tuple(notes),
+            _compute_break_even=self._break_even(deployed),
+        )
+
+    def _break_even(self, deployed: Deployment) -> Callable[[], float]:
+        primary = self.loss.vectors(self.problem.atoms)
+        return lambda: break_even(self.problem, primary, deployed)
+
+
+def _tolerance(upper: float, primary: Floats) -> float:
+    """Gap asked for: absolute in units of the loss's range, relative to the optimum."""
+    spread = float(primary.max() - primary.min())
+    return max(1e-8 * max(1.0, spread), 1e-6 * upper)
+
+
+def _check_positive(joint: JointTable) -> None:
+    primary = joint.primary
+    if isinstance(primary, Distributions) and (primary.probabilities == 0).any():
+        raise zero_under_log_loss(primary.probabilities, "the table's primary")
+
+
+def zero_under_log_loss(probabilities: Floats, name: str) -> InvalidReportError:
+    """The error for reports that rule an outcome out under log loss."""
+    rows, columns = np.nonzero(probabilities == 0)
+    shown = ", ".join(f"{row:,}" for row in np.unique(rows)[:5])
+    more = ", ..." if len(np.unique(rows)) > 5 else ""
+    return InvalidReportError.rows(
+        name,
+        "with an exact zero, whose log loss is infinite",
+        bad=len(np.unique(rows)),
+        total=len(probabilities),
+        first=f"outcome {columns[0]} at row {rows[0]:,} (rows {shown}{more})",
+        hint="use another loss, or floor=1e-4 to replace every report r by "
+        "(1 - K floor) r + floor; the certificate is then against that primary",
+    )
