@@ -666,14 +666,22 @@ def _expectile_generator(
     min_r sum_y p_y phi(v_y - r). Its dual over s with sum(s) = 0 gives
     G(p) = min_s sum_y [p_y phi*(s_y / p_y) - s_y v_y]. As phi*(s) is s_+^2 / 4 level
     + s_-^2 / 4 (1 - level), the perspective is a rotated cone: t_y p_y >= x^2 + z^2
-    with s = 2 (sqrt(level) x - sqrt(1 - level) z), x and z >= 0.
+    with s = 2 (sqrt(level) x - sqrt(1 - level) z), x and z >= 0. An atom with one
+    possible outcome has G = 0 and no cone: there the solver would find no interior.
     """
+    open_atoms = alive.sum(axis=1) > 1
+    if not open_atoms.any():
+        return cp.Constant(np.zeros(len(alive))), []
+    alive = alive & open_atoms[:, None]
     p, per_atom = _alive_entries(h, alive)
     x, z, t = (cp.Variable(p.size, nonneg=True) for _ in range(3))
     cone = cp.SOC(t + p, cp.vstack([2 * x, 2 * z, t - p]), axis=0)
     s = 2 * (math.sqrt(level) * x - math.sqrt(1 - level) * z)
     at = np.broadcast_to(values, alive.shape)[alive]
-    return per_atom @ (t - cp.multiply(at, s)), [cone, per_atom @ s == 0]
+    return per_atom @ (t - cp.multiply(at, s)), [
+        cone,
+        per_atom[open_atoms] @ s == 0,
+    ]
 
 
 def _admissible(

@@ -144,9 +144,7 @@ def sample_weights(values: object | None, n_rows: int) -> Floats:
         message = f"sample_weight must be one number per item, got {array.ndim}-D."
         raise InvalidInputError(message)
     if len(array) != n_rows:
-        raise InvalidInputError.lengths(
-            "primary", n_rows, "sample_weight", len(array)
-        )
+        raise InvalidInputError.lengths("primary", n_rows, "sample_weight", len(array))
     bad = ~np.isfinite(array) | (array < 0)
     if bad.any():
         raise InvalidInputError.rows(

@@ -65,7 +65,8 @@ class JointTable:
         Examples
         --------
         >>> import numpy as np
-        >>> JointTable.from_counts(np.array([.1, .7]), np.array([.5, .5]), counts=[3, 1])
+        >>> p, q = np.array([.1, .7]), np.array([.5, .5])
+        >>> JointTable.from_counts(p, q, counts=[3, 1])
         JointTable(2 primary x 1 reference reports, 2 pairs, 4 items, 2 outcomes)
         """
         named = None if outcomes is None else tuple(outcomes)

@@ -102,7 +102,7 @@ class _DistributionLoss(ProperLoss):
 
     @abstractmethod
     def tilted(self, stated: Floats, solved: Solved) -> Floats:
-        """argmin over h in the simplex of D(h, r) - <tilt, h>."""
+        """Argmin over h in the simplex of D(h, r) - <tilt, h>."""
 
 
 class BrierLoss(_DistributionLoss):
@@ -361,7 +361,9 @@ class ExpectileLoss(_PointLoss):
             weight = np.where(np.arange(len(support)) <= last, 1 - level, level) * mass
             total = weight.sum(axis=1)
             root = (weight @ support) / np.where(total > 0, total, 1)
-            best = np.where(root >= support[last], np.minimum(root, support[last + 1]), best)
+            best = np.where(
+                root >= support[last], np.minimum(root, support[last + 1]), best
+            )
         return best
 
 

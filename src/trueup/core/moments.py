@@ -27,6 +27,8 @@ from trueup.errors import (
 )
 
 RUNGS = ("mean", "confidence", "answer-confidence", "distribution")
+POINT = "point"
+"""The only rung of a point reference: its own property."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,7 @@ class Trust:
     """What is believed of the reference: a rung, caps, groups and an error budget."""
 
     rung: str
-    """One of the ladder's rungs, or the name of a point property."""
+    """One of the ladder's rungs, or ``point``."""
     caps: bool
     n_groups: int
     reference_error: float
@@ -182,9 +184,7 @@ def _point_trust(
         )
         raise InvalidInputError(message)
     title = f"calibrated for the {reference.about.title} it reports"
-    return Trust(
-        reference.about.name, False, len(joint.groups), reference_error, title
-    )
+    return Trust(POINT, False, len(joint.groups), reference_error, title)
 
 
 def moment_rows(joint: JointTable, trust: Trust) -> MomentRows:

@@ -172,9 +172,7 @@ class AnswerConfidence(Reports):
         return cls._of(read.answers(), read.probabilities.max(axis=1), read.outcomes)
 
     @classmethod
-    def _of(
-        cls, answer: Ints, confidence: Floats, outcomes: tuple[Label, ...]
-    ) -> Self:
+    def _of(cls, answer: Ints, confidence: Floats, outcomes: tuple[Label, ...]) -> Self:
         """Build from arrays known to be valid, without another look at them."""
         made = cls.__new__(cls)
         object.__setattr__(made, "answer", answer.astype(np.int64))
@@ -322,7 +320,9 @@ def parse_reports(values: object, name: str, outcomes: Iterable[Any] | None) -> 
     return Distributions.parse(values, name, outcomes)
 
 
-def same_outcomes(reports: Reports, other: Reports, name: str, other_name: str) -> Reports:
+def same_outcomes(
+    reports: Reports, other: Reports, name: str, other_name: str
+) -> Reports:
     """``reports`` with the outcomes of ``other``, in its order.
 
     Unnamed outcomes (0, 1, ...) of an array take over the names of the other side;
@@ -352,7 +352,7 @@ def same_outcomes(reports: Reports, other: Reports, name: str, other_name: str) 
 def _answer_indices(
     values: Iterable[Any], labels: tuple[Label, ...], name: str
 ) -> Ints:
-    """Positions of the answers; plain positions are taken where no label is a number."""
+    """Positions of the answers; given ones are taken where no label is a number."""
     items = np.asarray(values, dtype=object).ravel().tolist()
     if not items:
         message = f"{name} is empty.\nhint: pass at least one item."

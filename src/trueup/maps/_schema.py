@@ -50,7 +50,7 @@ def read(path: str | os.PathLike[str]) -> ReportMap:
 def from_json(content: object, name: str = "the map") -> ReportMap:
     """Rebuild a map from its JSON object."""
     if not isinstance(content, dict) or content.get("kind") != KIND:
-        message = f"{name} is not a saved map: it lacks \"kind\": \"{KIND}\"."
+        message = f'{name} is not a saved map: it lacks "kind": "{KIND}".'
         raise MapFormatError(message)
     number = content.get("format")
     reader = _READERS.get(number) if type(number) is int else None
@@ -61,13 +61,29 @@ def from_json(content: object, name: str = "the map") -> ReportMap:
             if isinstance(number, int) and number > FORMAT
             else "the file was damaged or edited; fit the map again"
         )
-        message = f"{name} has format {number!r}, but {_me()} reads 1 to {FORMAT}.\nhint: {hint}."
+        message = (
+            f"{name} has format {number!r}, but {_me()} reads formats 1 to {FORMAT}."
+            f"\nhint: {hint}."
+        )
         raise MapFormatError(message)
     try:
         return reader(content)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
-        what = f"{error}" if isinstance(error, TrueupError) else f"{type(error).__name__}: {error}"
-        message = f"{name} is damaged and cannot be used ({what}).\nhint: fit the map again."
+    except (
+        KeyError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        IndexError,
+        OverflowError,
+    ) as error:
+        what = (
+            f"{error}"
+            if isinstance(error, TrueupError)
+            else f"{type(error).__name__}: {error}"
+        )
+        message = (
+            f"{name} is damaged and cannot be used ({what}).\nhint: fit the map again."
+        )
         raise MapFormatError(message) from error
 
 
@@ -170,7 +186,11 @@ def _parse_reports(
     name = about["name"]
     if name == "distribution":
         rows = _array(saved, (len(saved), len(outcomes)))
-        if not rows.size or (rows < 0).any() or (abs(rows.sum(axis=1) - 1) > 1e-9).any():
+        if (
+            not rows.size
+            or (rows < 0).any()
+            or (abs(rows.sum(axis=1) - 1) > 1e-9).any()
+        ):
             message = "a saved report is not a distribution"
             raise ValueError(message)
         return Distributions(rows, outcomes)

@@ -58,7 +58,10 @@ def _nearest(reports: Reports, fitted: Reports) -> Ints:
         return _nearest_rows(reports.keys(), fitted.keys())
     index = np.full(len(reports), -1)
     for answer in np.unique(answers):
-        asked, offered = np.flatnonzero(answers == answer), np.flatnonzero(known == answer)
+        asked, offered = (
+            np.flatnonzero(answers == answer),
+            np.flatnonzero(known == answer),
+        )
         if offered.size:
             found = _nearest_rows(reports.keys()[asked], fitted.keys()[offered])
             index[asked] = offered[found]

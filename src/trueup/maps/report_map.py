@@ -211,7 +211,9 @@ def _native(reports: Reports) -> Reports | Floats:
 
 
 def _rows(table: Floats, found: Match) -> Floats:
-    return np.where(found.index[:, None] >= 0, table[np.maximum(found.index, 0)], np.nan)
+    return np.where(
+        found.index[:, None] >= 0, table[np.maximum(found.index, 0)], np.nan
+    )
 
 
 def _keep_unmatched(better: Reports, reports: Reports, found: Match) -> Reports:
@@ -229,7 +231,9 @@ def _keep_unmatched(better: Reports, reports: Reports, found: Match) -> Reports:
             better.outcomes,
         )
     old, new = cast("PointReport", reports), cast("PointReport", better)
-    return PointReport._of(np.where(lost, old.value, new.value), new.outcomes, new.about)
+    return PointReport._of(
+        np.where(lost, old.value, new.value), new.outcomes, new.about
+    )
 
 
 def _warn_about_unseen(found: Match, n_rows: int) -> None:

@@ -1,0 +1,1 @@
+"""From a joint table to certified reports."""

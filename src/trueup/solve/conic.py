@@ -235,4 +235,3 @@ def _add_links(
             "nonnegative", [(order, numbers.ravel(), -ones)], np.zeros(numbers.size)
         )
     return link
-

@@ -44,7 +44,9 @@ class AtomVariables:
     """(atoms, K) where h is not forced to zero; a cone needs room to move in."""
 
 
-def add_generator(model: ConicModel, loss: ProperLoss, atoms: AtomVariables) -> ReadDraw:
+def add_generator(
+    model: ConicModel, loss: ProperLoss, atoms: AtomVariables
+) -> ReadDraw:
     """Add the divergence of every atom; returns how to read a draw, if there is one."""
     return _GENERATORS[type(loss)](model, loss, atoms)
 
@@ -53,15 +55,11 @@ def _no_draw(_: Solution) -> None:
     return None
 
 
-def _linear(
-    model: ConicModel, loss: ProperLoss, atoms: AtomVariables
-) -> None:
+def _linear(model: ConicModel, loss: ProperLoss, atoms: AtomVariables) -> None:
     model.cost(atoms.h, atoms.weight[:, None] * loss.vectors(atoms.reports))
 
 
-def _brier(
-    model: ConicModel, loss: ProperLoss, atoms: AtomVariables
-) -> ReadDraw:
+def _brier(model: ConicModel, loss: ProperLoss, atoms: AtomVariables) -> ReadDraw:
     # |h - r|^2 without the constant |r|^2 that l contains.
     stated = cast("Distributions", atoms.reports).probabilities
     model.square(atoms.h, atoms.weight[:, None])
@@ -69,10 +67,8 @@ def _brier(
     return _no_draw
 
 
-def _log(
-    model: ConicModel, loss: ProperLoss, atoms: AtomVariables
-) -> ReadDraw:
-    """t >= h log h, as (-t, h, 1) in the exponential cone; -h log r is linear.
+def _log(model: ConicModel, loss: ProperLoss, atoms: AtomVariables) -> ReadDraw:
+    """T >= h log h, as (-t, h, 1) in the exponential cone; -h log r is linear.
 
     (Writing h log(h / r) with r inside the cone stalls when a report is 1e-12.)
     """
@@ -94,10 +90,8 @@ def _log(
     return _no_draw
 
 
-def _spherical(
-    model: ConicModel, loss: ProperLoss, atoms: AtomVariables
-) -> ReadDraw:
-    """t >= |h|, as (t, h) in the second-order cone."""
+def _spherical(model: ConicModel, loss: ProperLoss, atoms: AtomVariables) -> ReadDraw:
+    """T >= |h|, as (t, h) in the second-order cone."""
     _linear(model, loss, atoms)
     h = atoms.h
     n_atoms, n_outcomes = h.shape
@@ -129,17 +123,13 @@ def _largest(model: ConicModel, h: Ints) -> Ints:
     return largest
 
 
-def _confidence(
-    model: ConicModel, loss: ProperLoss, atoms: AtomVariables
-) -> ReadDraw:
+def _confidence(model: ConicModel, loss: ProperLoss, atoms: AtomVariables) -> ReadDraw:
     _linear(model, loss, atoms)
     model.square(_largest(model, atoms.h), atoms.weight)
     return _no_draw
 
 
-def _held_answer(
-    model: ConicModel, loss: ProperLoss, atoms: AtomVariables
-) -> ReadDraw:
+def _held_answer(model: ConicModel, loss: ProperLoss, atoms: AtomVariables) -> ReadDraw:
     _linear(model, loss, atoms)
     answers = cast("HeldAnswerLoss", loss).answers
     held = atoms.h[np.arange(len(atoms.h)), answers]
@@ -147,26 +137,20 @@ def _held_answer(
     return _no_draw
 
 
-def _held_mode(
-    model: ConicModel, loss: ProperLoss, atoms: AtomVariables
-) -> ReadDraw:
+def _held_mode(model: ConicModel, loss: ProperLoss, atoms: AtomVariables) -> ReadDraw:
     _linear(model, loss, atoms)
     answers = cast("HeldModeLoss", loss).answers
     model.cost(atoms.h[np.arange(len(atoms.h)), answers], atoms.weight)
     return _no_draw
 
 
-def _zero_one(
-    model: ConicModel, loss: ProperLoss, atoms: AtomVariables
-) -> ReadDraw:
+def _zero_one(model: ConicModel, loss: ProperLoss, atoms: AtomVariables) -> ReadDraw:
     _linear(model, loss, atoms)
     model.cost(_largest(model, atoms.h), atoms.weight)
     return _no_draw
 
 
-def _squared(
-    model: ConicModel, loss: ProperLoss, atoms: AtomVariables
-) -> ReadDraw:
+def _squared(model: ConicModel, loss: ProperLoss, atoms: AtomVariables) -> ReadDraw:
     """(m - r)^2 with m the mean of h."""
     _linear(model, loss, atoms)
     support = cast("SquaredLoss", loss).support
@@ -185,10 +169,8 @@ def _squared(
     return _no_draw
 
 
-def _pinball(
-    model: ConicModel, loss: ProperLoss, atoms: AtomVariables
-) -> ReadDraw:
-    """g >= -<l(v, .), h> for every outcome v; its multipliers are the draw."""
+def _pinball(model: ConicModel, loss: ProperLoss, atoms: AtomVariables) -> ReadDraw:
+    """G >= -<l(v, .), h> for every outcome v; its multipliers are the draw."""
     _linear(model, loss, atoms)
     pinball = cast("PinballLoss", loss)
     table = pinball.at(pinball.support)
@@ -212,14 +194,12 @@ def _pinball(
     return lambda solution: solution.dual(block).reshape(n_atoms, n_outcomes)
 
 
-def _expectile(
-    model: ConicModel, loss: ProperLoss, atoms: AtomVariables
-) -> ReadDraw:
+def _expectile(model: ConicModel, loss: ProperLoss, atoms: AtomVariables) -> ReadDraw:
     """G(p) = min over s with sum s = 0 of sum_y [ p_y phi*(s_y / p_y) - s_y v_y ].
 
     phi(u) = level u_+^2 + (1 - level) u_-^2 is the loss of a residual and phi* its
-    conjugate; with s = up - down this needs t p >= up^2 / 4 level + down^2 / 4 (1 - level),
-    a rotated second-order cone: (p + t, p - t, up/sqrt level, down/sqrt(1 - level)).
+    conjugate; with s = up - down this needs
+    t p >= up^2 / 4 level + down^2 / 4 (1 - level), a rotated second-order cone: (p + t, p - t, up/sqrt level, down/sqrt(1 - level)).
     """
     _linear(model, loss, atoms)
     expectile = cast("ExpectileLoss", loss)
@@ -231,7 +211,9 @@ def _expectile(
     model.cost(up, -weight * expectile.support[outcome])
     model.cost(down, weight * expectile.support[outcome])
     ones = np.ones(p.size)
-    model.constrain("zero", [(atom, up, ones), (atom, down, -ones)], np.zeros(len(atoms.h)))
+    model.constrain(
+        "zero", [(atom, up, ones), (atom, down, -ones)], np.zeros(len(atoms.h))
+    )
     first = 4 * np.arange(p.size)
     model.constrain(
         "second-order",

@@ -1,6 +1,6 @@
 """A small conic model: variables, costs and cones, handed to Clarabel.
 
-    minimise  1/2 x'Px + q'x   subject to   Ax + s = b,  s in a product of cones
+minimise  1/2 x'Px + q'x   subject to   Ax + s = b,  s in a product of cones
 """
 
 from __future__ import annotations
@@ -46,11 +46,15 @@ class ConicModel:
 
     def cost(self, index: Ints, coefficient: Floats) -> None:
         """Add sum of coefficient * x[index] to the objective."""
-        self._costs.append((index.ravel(), np.broadcast_to(coefficient, index.shape).ravel()))
+        self._costs.append(
+            (index.ravel(), np.broadcast_to(coefficient, index.shape).ravel())
+        )
 
     def square(self, index: Ints, weight: Floats) -> None:
         """Add sum of weight * x[index]^2 to the objective."""
-        self._squares.append((index.ravel(), np.broadcast_to(weight, index.shape).ravel()))
+        self._squares.append(
+            (index.ravel(), np.broadcast_to(weight, index.shape).ravel())
+        )
 
     def constrain(
         self,

@@ -55,7 +55,9 @@ class ProjectionProblem:
         pairs = merged_rows(moments.node_of_pair, joint.primary_index, joint.weights)
         return cls(
             atoms=joint.primary,
-            atom_weight=np.bincount(pairs.owner, weights=pairs.weight, minlength=n_atoms),
+            atom_weight=np.bincount(
+                pairs.owner, weights=pairs.weight, minlength=n_atoms
+            ),
             cell_of_atom=cell_of_atom,
             pairs=pairs,
             linked=merged_rows(pairs.node, cell_of_atom[pairs.owner], pairs.weight),
@@ -94,7 +96,9 @@ class ProjectionProblem:
 
     def node_mass(self, rows: Rows, rates: Floats) -> Floats:
         """(nodes, K) mass of each outcome on each node under outcome rates of rows."""
-        return sum_by(rows.node, rows.weight[:, None] * rates, len(self.moments.anchors))
+        return sum_by(
+            rows.node, rows.weight[:, None] * rates, len(self.moments.anchors)
+        )
 
 
 def merged_rows(node: Ints, owner: Ints, weight: Floats) -> Rows:

@@ -161,7 +161,9 @@ class _Solver:
             deployed = self.loss.identity(problem.atoms)
             multipliers = np.zeros_like(multipliers)
             bound = lower_bound(problem, primary, deployed, multipliers)
-        certificate = self._certificate(bound, upper, tolerance, iterate.status, deployed)
+        certificate = self._certificate(
+            bound, upper, tolerance, iterate.status, deployed
+        )
         return CertifiedReports(deployed, certificate, witness, multipliers)
 
     def without_draw(self, optimum: CertifiedReports) -> CertifiedReports:

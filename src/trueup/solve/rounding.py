@@ -42,7 +42,9 @@ def round_to_witness(
     return Witness(exact, h)
 
 
-def upper_bound(problem: ProjectionProblem, loss: ProperLoss, witness: Witness) -> float:
+def upper_bound(
+    problem: ProjectionProblem, loss: ProperLoss, witness: Witness
+) -> float:
     """Objective at a witness: at least the optimum."""
     divergence = loss.divergence(witness.distributions, problem.atoms)
     return float(problem.atom_weight @ divergence)
@@ -90,12 +92,16 @@ def _meet_equality(moments: MomentRows, means: Floats, node_weight: Floats) -> F
     n_nodes, n_outcomes = means.shape
     coefficients = np.zeros((n_nodes, n_outcomes))
     first = moments.equality[moments.row]
-    coefficients[moments.node[first], moments.outcome[first]] = moments.coefficient[first]
+    coefficients[moments.node[first], moments.outcome[first]] = moments.coefficient[
+        first
+    ]
     residual = moments.residuals(node_weight[:, None] * means)
     excess = np.zeros(int(moments.cell_of_node.max()) + 1)
     excess[moments.cell_of_row[rows]] = residual[rows]
     too_high = excess[moments.cell_of_node] > 0
-    vertex = np.where(too_high, coefficients.argmin(axis=1), coefficients.argmax(axis=1))
+    vertex = np.where(
+        too_high, coefficients.argmin(axis=1), coefficients.argmax(axis=1)
+    )
     corner = np.zeros_like(means)
     corner[np.arange(n_nodes), vertex] = 1
     reach = moments.residuals(node_weight[:, None] * corner)

@@ -64,7 +64,7 @@ def break_even(
 def _advantage(
     problem: ProjectionProblem, primary_losses: Floats, deployed: Deployment
 ) -> tuple[Floats, Floats]:
-    """(pairs, K) what the map gains under each outcome, and where that is minus infinity."""
+    """(pairs, K) what the map gains under each outcome; where that is -infinity."""
     advantage = (primary_losses - deployed.losses)[problem.pairs.owner]
     impossible = ~np.isfinite(advantage)
     return np.where(impossible, 0.0, advantage), impossible
