@@ -242,21 +242,6 @@ def non_negative(value: float, name: str) -> float:
     return number
 
 
-def distinct_rows(rows: Floats) -> tuple[Ints, Ints]:
-    """First occurrence of each distinct row, in lexicographic order, and the inverse.
-
-    Adding zero makes -0.0 and 0.0 the same report.
-    """
-    keys = np.ascontiguousarray(rows + 0.0)
-    order = np.lexsort(keys.T[::-1])
-    ordered = keys[order]
-    starts = np.ones(len(keys), dtype=bool)
-    starts[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
-    inverse = np.empty(len(keys), dtype=np.int64)
-    inverse[order] = np.cumsum(starts) - 1
-    return order[starts].astype(np.int64), inverse
-
-
 def _rows_with(bad: Bools) -> Ints:
     return np.flatnonzero(bad if bad.ndim == 1 else bad.any(axis=1))
 

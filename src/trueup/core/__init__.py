@@ -1,1 +1,1 @@
-"""The objects of the method: reports, joint table, losses, moments. No solver, no files."""
+"""The objects of the method: reports, joint table, losses, moments."""

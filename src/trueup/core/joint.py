@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from trueup import _validate
+from trueup._arrays import distinct_rows, group_sums
 from trueup._validate import Floats, Ints
 from trueup.core.reports import Reports, parse_reports, same_outcomes
 from trueup.errors import InvalidInputError
@@ -88,17 +89,17 @@ class JointTable:
         group, names = _validate.group_codes(groups, len(primary))
         used = np.flatnonzero(weights > 0)
         first, second = primary.take(used), reference.take(used)
-        rows, primary_of_item = _validate.distinct_rows(first.keys())
-        columns, reference_of_item = _validate.distinct_rows(second.keys())
+        rows, primary_of_item = distinct_rows(first.keys())
+        columns, reference_of_item = distinct_rows(second.keys())
         keys = np.column_stack([reference_of_item, group[used], primary_of_item])
-        pairs, pair_of_item = _validate.distinct_rows(keys.astype(np.float64))
+        pairs, pair_of_item = distinct_rows(keys.astype(np.float64))
         return cls(
             primary=first.take(rows),
             reference=second.take(columns),
             primary_index=primary_of_item[pairs],
             reference_index=reference_of_item[pairs],
             group_index=group[used][pairs],
-            counts=np.bincount(pair_of_item, weights=weights[used]),
+            counts=group_sums(pair_of_item, weights[used], len(pairs)),
             groups=names,
             n_items=len(used) if counts is None else round(float(weights.sum())),
         )
@@ -111,9 +112,7 @@ class JointTable:
     @property
     def primary_shares(self) -> Floats:
         """Share of each distinct primary report."""
-        return np.bincount(
-            self.primary_index, weights=self.weights, minlength=len(self.primary)
-        )
+        return group_sums(self.primary_index, self.weights, len(self.primary))
 
     @property
     def n_outcomes(self) -> int:

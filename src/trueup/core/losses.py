@@ -270,6 +270,7 @@ class HeldModeLoss(ProperLoss):
         return p[np.arange(len(p)), self.answers]
 
     def deploy(self, reports: Reports, solved: Solved) -> Deployment:
+        del solved  # the answers are given
         stated = cast("PointReport", reports)
         held = self.answers.astype(np.float64)
         better = PointReport._of(held, stated.outcomes, stated.about)
@@ -310,7 +311,7 @@ class SquaredLoss(_PointLoss):
         return value[:, None] ** 2 - 2 * value[:, None] * self.support
 
     def generator(self, p: Floats) -> Floats:
-        return cast("Floats", (p @ self.support) ** 2)
+        return (p @ self.support) ** 2
 
     def respond(self, solved: Solved) -> Floats:
         return solved.distributions @ self.support
@@ -327,7 +328,7 @@ class PinballLoss(_PointLoss):
         return np.where(residual >= 0, level * residual, (level - 1) * residual)
 
     def generator(self, p: Floats) -> Floats:
-        return cast("Floats", -(p @ self.at(self.support).T).min(axis=1))
+        return -(p @ self.at(self.support).T).min(axis=1)
 
     def respond(self, solved: Solved) -> Floats:
         # Pinball is convex in the report, so the mean of a draw is never worse.

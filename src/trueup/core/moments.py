@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trueup._validate import Bools, Floats, Ints, distinct_rows
+from trueup._arrays import distinct_rows, group_sums
+from trueup._validate import Bools, Floats, Ints
 from trueup.core.joint import JointTable
 from trueup.core.properties import (
     AnswerConfidenceProperty,
@@ -114,19 +115,19 @@ class MomentRows:
     def pull(self, multipliers: Floats) -> Floats:
         """(nodes, K) the functions sum_m multiplier_m T_m."""
         n_nodes, n_outcomes = self.anchors.shape
-        flat = np.bincount(
+        flat = group_sums(
             self.node * n_outcomes + self.outcome,
-            weights=multipliers[self.row] * self.coefficient,
-            minlength=n_nodes * n_outcomes,
+            multipliers[self.row] * self.coefficient,
+            n_nodes * n_outcomes,
         )
         return flat.reshape(n_nodes, n_outcomes)
 
     def residuals(self, node_mass: Floats) -> Floats:
         """(rows,) moments of outcome masses on nodes, minus their targets."""
-        moments = np.bincount(
+        moments = group_sums(
             self.row,
-            weights=self.coefficient * node_mass[self.node, self.outcome],
-            minlength=self.n_rows,
+            self.coefficient * node_mass[self.node, self.outcome],
+            self.n_rows,
         )
         return moments - self.target
 
@@ -264,16 +265,8 @@ def _assemble(
     row_of = np.full((n_cells, n_slots), -1)
     row_of[applies] = np.arange(int(applies.sum()))
     cell_of_row, slot_of_row = np.nonzero(applies)
-    totals = np.stack(
-        [
-            np.bincount(
-                cell_of_pair,
-                weights=weights * reading.targets[report_of_pair, slot],
-                minlength=n_cells,
-            )
-            for slot in range(n_slots)
-        ],
-        axis=1,
+    totals = group_sums(
+        cell_of_pair, weights[:, None] * reading.targets[report_of_pair], n_cells
     )
     entry, node = _entries_of_nodes(reading, report_of_node)
     return MomentRows(
@@ -312,8 +305,8 @@ def _anchors(
 ) -> Floats:
     """Average anchor of the reports on each node, which satisfies pooled moments."""
     n_nodes = int(node_of_pair.max()) + 1
-    sums = np.zeros((n_nodes, reading.anchors.shape[1]))
-    np.add.at(sums, node_of_pair, weights[:, None] * reading.anchors[report_of_pair])
+    weighted = weights[:, None] * reading.anchors[report_of_pair]
+    sums = group_sums(node_of_pair, weighted, n_nodes)
     return sums / sums.sum(axis=1, keepdims=True)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from trueup._arrays import group_sums
 from trueup._validate import Bools, Floats, Ints
 from trueup.core.losses import ProperLoss, Solved
 from trueup.solve.generators import AtomVariables, add_generator
@@ -60,7 +61,7 @@ def solve(problem: ProjectionProblem, loss: ProperLoss) -> Iterate:
     atoms = AtomVariables(problem.atoms, problem.atom_weight, h, problem.possible)
     read_draw = add_generator(model, loss, atoms)
     solution = model.solve()
-    cell_weight = np.bincount(problem.cell_of_atom, weights=problem.atom_weight)
+    cell_weight = group_sums(problem.cell_of_atom, problem.atom_weight, problem.n_cells)
     # The link rows are conditional means, so their duals carry the cell's weight.
     tilt = -solution.dual(link).reshape(-1, problem.n_outcomes) / cell_weight[:, None]
     solved = Solved(
@@ -138,10 +139,10 @@ def _add_moments(
     slack: Ints | None,
 ) -> Kernels:
     moments = problem.moments
-    scale = np.bincount(
+    scale = group_sums(
         moments.cell_of_node[rows.node],
-        weights=rows.weight,
-        minlength=int(moments.cell_of_node.max()) + 1,
+        rows.weight,
+        int(moments.cell_of_node.max()) + 1,
     )[moments.cell_of_row]
     entry, row_of_entry = _join_entries(moments.node, rows.node)
     moment, outcome = moments.row[entry], moments.outcome[entry]
@@ -210,7 +211,7 @@ def _add_links(
     n_outcomes = problem.n_outcomes
     outcome = np.arange(n_outcomes)
     cell = problem.cell_of_atom
-    cell_weight = np.bincount(cell, weights=problem.atom_weight)
+    cell_weight = group_sums(cell, problem.atom_weight, problem.n_cells)
     share = (problem.atom_weight / cell_weight[cell])[:, None]
     row, column = np.nonzero(kernels.index >= 0)
     owner = kernels.rows.owner[row]

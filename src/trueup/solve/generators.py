@@ -59,7 +59,7 @@ def _linear(model: ConicModel, loss: ProperLoss, atoms: AtomVariables) -> None:
     model.cost(atoms.h, atoms.weight[:, None] * loss.vectors(atoms.reports))
 
 
-def _brier(model: ConicModel, loss: ProperLoss, atoms: AtomVariables) -> ReadDraw:
+def _brier(model: ConicModel, _: ProperLoss, atoms: AtomVariables) -> ReadDraw:
     # |h - r|^2 without the constant |r|^2 that l contains.
     stated = cast("Distributions", atoms.reports).probabilities
     model.square(atoms.h, atoms.weight[:, None])
@@ -198,8 +198,9 @@ def _expectile(model: ConicModel, loss: ProperLoss, atoms: AtomVariables) -> Rea
     """G(p) = min over s with sum s = 0 of sum_y [ p_y phi*(s_y / p_y) - s_y v_y ].
 
     phi(u) = level u_+^2 + (1 - level) u_-^2 is the loss of a residual and phi* its
-    conjugate; with s = up - down this needs
-    t p >= up^2 / 4 level + down^2 / 4 (1 - level), a rotated second-order cone: (p + t, p - t, up/sqrt level, down/sqrt(1 - level)).
+    conjugate. With s = up - down this needs t p >= up^2 / 4 level +
+    down^2 / 4 (1 - level): (p + t, p - t, up / sqrt level, down / sqrt(1 - level)) in
+    the second-order cone.
     """
     _linear(model, loss, atoms)
     expectile = cast("ExpectileLoss", loss)

@@ -14,7 +14,8 @@ from typing import Self
 
 import numpy as np
 
-from trueup._validate import Bools, Floats, Ints, distinct_rows
+from trueup._arrays import distinct_rows, group_sums
+from trueup._validate import Bools, Floats, Ints
 from trueup.core.joint import JointTable
 from trueup.core.moments import MomentRows, Trust, moment_rows
 from trueup.core.reports import Reports
@@ -55,9 +56,7 @@ class ProjectionProblem:
         pairs = merged_rows(moments.node_of_pair, joint.primary_index, joint.weights)
         return cls(
             atoms=joint.primary,
-            atom_weight=np.bincount(
-                pairs.owner, weights=pairs.weight, minlength=n_atoms
-            ),
+            atom_weight=group_sums(pairs.owner, pairs.weight, n_atoms),
             cell_of_atom=cell_of_atom,
             pairs=pairs,
             linked=merged_rows(pairs.node, cell_of_atom[pairs.owner], pairs.weight),
@@ -96,7 +95,7 @@ class ProjectionProblem:
 
     def node_mass(self, rows: Rows, rates: Floats) -> Floats:
         """(nodes, K) mass of each outcome on each node under outcome rates of rows."""
-        return sum_by(
+        return group_sums(
             rows.node, rows.weight[:, None] * rates, len(self.moments.anchors)
         )
 
@@ -105,15 +104,4 @@ def merged_rows(node: Ints, owner: Ints, weight: Floats) -> Rows:
     """Add up rows with the same node and owner."""
     keys = np.column_stack([node, owner]).astype(np.float64)
     first, inverse = distinct_rows(keys)
-    return Rows(node[first], owner[first], np.bincount(inverse, weights=weight))
-
-
-def sum_by(index: Ints, rows: Floats, n_groups: int) -> Floats:
-    """(groups, K) sums of rows by group."""
-    n_columns = rows.shape[1]
-    flat = np.bincount(
-        (index[:, None] * n_columns + np.arange(n_columns)).ravel(),
-        weights=rows.ravel(),
-        minlength=n_groups * n_columns,
-    )
-    return flat.reshape(n_groups, n_columns)
+    return Rows(node[first], owner[first], group_sums(inverse, weight, len(first)))

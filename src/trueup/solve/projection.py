@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
@@ -172,9 +173,9 @@ class _Solver:
         The answers drawn most often are usually best; the primary's own answers are
         never below zero.
         """
-        own = self.problem.atoms.answers()
+        own = cast("Ints", self.problem.atoms.answers())
         drawn = optimum.deployment.weights
-        candidates: list[Ints] = [] if own is None else [own]
+        candidates = [own]
         if drawn is not None and not np.array_equal(drawn.argmax(axis=1), own):
             candidates.insert(0, drawn.argmax(axis=1))
         solved = [self(self.loss.hold(answers)) for answers in candidates]

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from trueup._arrays import group_sums
 from trueup._validate import Bools, Floats, Ints
 from trueup.core.losses import ProperLoss
 from trueup.core.moments import MomentRows
 from trueup.core.simplex import normalise_rows
-from trueup.solve.problem import ProjectionProblem, sum_by
+from trueup.solve.problem import ProjectionProblem
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,7 +35,7 @@ def round_to_witness(
     """Move approximate rates the little it takes to satisfy every row."""
     exact = _exact_rates(problem, rates)
     linked, cell_of_atom = problem.linked, problem.cell_of_atom
-    mass = sum_by(linked.owner, linked.weight[:, None] * exact, problem.n_cells)
+    mass = group_sums(linked.owner, linked.weight[:, None] * exact, problem.n_cells)
     means = mass / mass.sum(axis=1, keepdims=True)
     h = fit_to_means(
         normalise_rows(distributions), problem.atom_weight, cell_of_atom, means
@@ -137,8 +138,8 @@ def fit_to_means(rows: Floats, weight: Floats, group: Ints, means: Floats) -> Fl
     row the same distribution of what is missing, in proportion to what it lost.
     """
     n_groups = len(means)
-    mass = np.bincount(group, weights=weight, minlength=n_groups)
-    now = sum_by(group, weight[:, None] * rows, n_groups) / mass[:, None]
+    mass = group_sums(group, weight, n_groups)
+    now = group_sums(group, weight[:, None] * rows, n_groups) / mass[:, None]
     ratio = np.divide(means, now, out=np.ones_like(means), where=now > 0)
     keep = np.minimum(ratio, 1)
     missing = np.maximum(means - keep * now, 0)

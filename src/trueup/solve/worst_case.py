@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trueup._validate import Floats
+from trueup._validate import Bools, Floats
 from trueup.core.losses import Deployment
 from trueup.solve.certificate import Bound, lower_bound
 from trueup.solve.conic import add_kernels
@@ -63,7 +63,7 @@ def break_even(
 
 def _advantage(
     problem: ProjectionProblem, primary_losses: Floats, deployed: Deployment
-) -> tuple[Floats, Floats]:
+) -> tuple[Floats, Bools]:
     """(pairs, K) what the map gains under each outcome; where that is -infinity."""
     advantage = (primary_losses - deployed.losses)[problem.pairs.owner]
     impossible = ~np.isfinite(advantage)
