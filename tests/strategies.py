@@ -16,7 +16,7 @@ from typing import TypeVar
 import numpy as np
 from hypothesis import strategies as st
 
-from tests.oracle import Floats, Kind, Loss, Trust, World, normalise
+from oracle import Floats, Kind, Loss, Trust, World, normalise
 
 LOSS_OF_KIND: dict[Kind, tuple[Loss, ...]] = {
     "distribution": ("brier", "log", "spherical"),
@@ -136,7 +136,7 @@ def combinations(
 
 
 @st.composite
-def worlds(  # noqa: PLR0913
+def worlds(
     draw: st.DrawFn,
     *,
     primary_kinds: Sequence[Kind] = ALL_KINDS,

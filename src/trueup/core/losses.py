@@ -22,6 +22,9 @@ from trueup.core.reports import AnswerConfidence, Distributions, PointReport, Re
 from trueup.core.simplex import normalise_rows, project_rows, simplex_from_norm
 from trueup.errors import UnknownNameError, UnsuitableLossError
 
+_BISECTIONS = 60
+"""Halvings of the outcomes' range until nothing is left to halve."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Solved:
@@ -33,8 +36,6 @@ class Solved:
     """(n, K) mu: the slope by which the generator at h exceeds that at the report."""
     possible: Bools
     """(n, K) outcomes that some admissible truth allows for the report."""
-    draw: Floats | None = None
-    """(n, K) weights on the reports of a finite set, where the engine knows them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -227,7 +228,13 @@ class HeldAnswerLoss(ProperLoss):
         return p[np.arange(len(p)), self.answers]
 
     def deploy(self, reports: Reports, solved: Solved) -> Deployment:
-        confidence = np.clip(self.held(solved.distributions), 0, 1)
+        stated = cast("AnswerConfidence", reports)
+        rows = np.arange(len(stated))
+        slopes = solved.tilt.copy()
+        slopes[rows, stated.answer] += 2 * stated.confidence
+        held = slopes[rows, self.answers]
+        slopes[rows, self.answers] = -np.inf
+        confidence = np.clip((held - slopes.max(axis=1)) / 2, 0, 1)
         better = AnswerConfidence._of(self.answers, confidence, reports.outcomes)
         return Deployment(self.vectors(better), better)
 
@@ -288,18 +295,35 @@ class _PointLoss(ProperLoss):
         return self.at(cast("PointReport", reports).value)
 
     def deploy(self, reports: Reports, solved: Solved) -> Deployment:
-        value = self.respond(solved)
-        inside = np.clip(value, self.support.min(), self.support.max())
-        better = PointReport._of(inside, reports.outcomes, self.about)
+        ceiling = self.vectors(reports) - solved.tilt
+        value = self.respond(np.where(solved.possible, ceiling, np.inf))
+        better = PointReport._of(value, reports.outcomes, self.about)
         return Deployment(self.vectors(better), better)
+
+    def respond(self, ceiling: Floats) -> Floats:
+        """(n,) the value r that maximises min_y [ ceiling(y) - l(r, y) ].
+
+        Concave in r because the loss is convex; no draw is needed, since the mean of
+        drawn values is never worse than the draw. Bisection on the slope of the
+        outcome that attains the minimum, to the last bit.
+        """
+        low = np.full(len(ceiling), self.support.min())
+        high = np.full(len(ceiling), self.support.max())
+        rows = np.arange(len(ceiling))
+        for _ in range(_BISECTIONS):
+            middle = (low + high) / 2
+            worst = (ceiling - self.at(middle)).argmin(axis=1)
+            rising = self.slope(middle)[rows, worst] < 0
+            low, high = np.where(rising, middle, low), np.where(rising, high, middle)
+        return (low + high) / 2
 
     @abstractmethod
     def at(self, value: Floats) -> Floats:
         """(n, K) loss of each stated value under each outcome."""
 
     @abstractmethod
-    def respond(self, solved: Solved) -> Floats:
-        """(n,) the value to report."""
+    def slope(self, value: Floats) -> Floats:
+        """(n, K) derivative of the loss in the stated value."""
 
 
 class SquaredLoss(_PointLoss):
@@ -313,8 +337,8 @@ class SquaredLoss(_PointLoss):
     def generator(self, p: Floats) -> Floats:
         return (p @ self.support) ** 2
 
-    def respond(self, solved: Solved) -> Floats:
-        return solved.distributions @ self.support
+    def slope(self, value: Floats) -> Floats:
+        return 2 * (value[:, None] - self.support)
 
 
 class PinballLoss(_PointLoss):
@@ -330,10 +354,9 @@ class PinballLoss(_PointLoss):
     def generator(self, p: Floats) -> Floats:
         return -(p @ self.at(self.support).T).min(axis=1)
 
-    def respond(self, solved: Solved) -> Floats:
-        # Pinball is convex in the report, so the mean of a draw is never worse.
-        draw = normalise_rows(cast("Floats", solved.draw))
-        return draw @ self.support
+    def slope(self, value: Floats) -> Floats:
+        level = cast("float", self.about.level)
+        return (self.support < value[:, None]).astype(np.float64) - level
 
 
 class ExpectileLoss(_PointLoss):
@@ -349,8 +372,10 @@ class ExpectileLoss(_PointLoss):
     def generator(self, p: Floats) -> Floats:
         return cast("Floats", -(p * self.at(self.expectile(p))).sum(axis=1))
 
-    def respond(self, solved: Solved) -> Floats:
-        return self.expectile(solved.distributions)
+    def slope(self, value: Floats) -> Floats:
+        residual = self.support - value[:, None]
+        level = cast("float", self.about.level)
+        return -2 * np.abs(level - (residual < 0)) * residual
 
     def expectile(self, p: Floats) -> Floats:
         """(n,) the expectile of each distribution: root of a decreasing function."""

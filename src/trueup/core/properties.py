@@ -152,8 +152,11 @@ class AnswerConfidenceProperty(Property):
 
 
 def cap_impossible(confidence: Floats, n_outcomes: int) -> Bools:
-    """Confidences that cannot belong to the most likely outcome."""
-    return confidence < 1 / n_outcomes
+    """Confidences that cannot belong to the most likely outcome.
+
+    A third, rounded, is still a third.
+    """
+    return confidence < 1 / n_outcomes - 1e-12
 
 
 @dataclass(frozen=True, slots=True, eq=False)

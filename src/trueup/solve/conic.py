@@ -59,7 +59,7 @@ def solve(problem: ProjectionProblem, loss: ProperLoss) -> Iterate:
     h = model.variables(len(problem.atoms), problem.n_outcomes)
     link = _add_links(model, problem, kernels, h)
     atoms = AtomVariables(problem.atoms, problem.atom_weight, h, problem.possible)
-    read_draw = add_generator(model, loss, atoms)
+    add_generator(model, loss, atoms)
     solution = model.solve()
     cell_weight = group_sums(problem.cell_of_atom, problem.atom_weight, problem.n_cells)
     # The link rows are conditional means, so their duals carry the cell's weight.
@@ -68,7 +68,6 @@ def solve(problem: ProjectionProblem, loss: ProperLoss) -> Iterate:
         distributions=solution.x[h],
         tilt=tilt[problem.cell_of_atom],
         possible=atoms.possible,
-        draw=read_draw(solution),
     )
     return Iterate(
         solved,

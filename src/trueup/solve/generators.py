@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias, cast
+from typing import cast
 
 import numpy as np
 
@@ -27,9 +27,7 @@ from trueup.core.losses import (
     ZeroOneLoss,
 )
 from trueup.core.reports import Distributions, Reports
-from trueup.solve.model import ConicModel, Solution
-
-ReadDraw: TypeAlias = Callable[[Solution], Floats | None]
+from trueup.solve.model import ConicModel
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,30 +42,23 @@ class AtomVariables:
     """(atoms, K) where h is not forced to zero; a cone needs room to move in."""
 
 
-def add_generator(
-    model: ConicModel, loss: ProperLoss, atoms: AtomVariables
-) -> ReadDraw:
-    """Add the divergence of every atom; returns how to read a draw, if there is one."""
-    return _GENERATORS[type(loss)](model, loss, atoms)
-
-
-def _no_draw(_: Solution) -> None:
-    return None
+def add_generator(model: ConicModel, loss: ProperLoss, atoms: AtomVariables) -> None:
+    """Add the divergence of every atom to the objective."""
+    _GENERATORS[type(loss)](model, loss, atoms)
 
 
 def _linear(model: ConicModel, loss: ProperLoss, atoms: AtomVariables) -> None:
     model.cost(atoms.h, atoms.weight[:, None] * loss.vectors(atoms.reports))
 
 
-def _brier(model: ConicModel, _: ProperLoss, atoms: AtomVariables) -> ReadDraw:
+def _brier(model: ConicModel, _: ProperLoss, atoms: AtomVariables) -> None:
     # |h - r|^2 without the constant |r|^2 that l contains.
     stated = cast("Distributions", atoms.reports).probabilities
     model.square(atoms.h, atoms.weight[:, None])
     model.cost(atoms.h, -2 * atoms.weight[:, None] * stated)
-    return _no_draw
 
 
-def _log(model: ConicModel, loss: ProperLoss, atoms: AtomVariables) -> ReadDraw:
+def _log(model: ConicModel, loss: ProperLoss, atoms: AtomVariables) -> None:
     """T >= h log h, as (-t, h, 1) in the exponential cone; -h log r is linear.
 
     (Writing h log(h / r) with r inside the cone stalls when a report is 1e-12.)
@@ -87,10 +78,9 @@ def _log(model: ConicModel, loss: ProperLoss, atoms: AtomVariables) -> ReadDraw:
         limits,
         size=3,
     )
-    return _no_draw
 
 
-def _spherical(model: ConicModel, loss: ProperLoss, atoms: AtomVariables) -> ReadDraw:
+def _spherical(model: ConicModel, loss: ProperLoss, atoms: AtomVariables) -> None:
     """T >= |h|, as (t, h) in the second-order cone."""
     _linear(model, loss, atoms)
     h = atoms.h
@@ -106,7 +96,6 @@ def _spherical(model: ConicModel, loss: ProperLoss, atoms: AtomVariables) -> Rea
         np.zeros(size * n_atoms),
         size=size,
     )
-    return _no_draw
 
 
 def _largest(model: ConicModel, h: Ints) -> Ints:
@@ -123,34 +112,30 @@ def _largest(model: ConicModel, h: Ints) -> Ints:
     return largest
 
 
-def _confidence(model: ConicModel, loss: ProperLoss, atoms: AtomVariables) -> ReadDraw:
+def _confidence(model: ConicModel, loss: ProperLoss, atoms: AtomVariables) -> None:
     _linear(model, loss, atoms)
     model.square(_largest(model, atoms.h), atoms.weight)
-    return _no_draw
 
 
-def _held_answer(model: ConicModel, loss: ProperLoss, atoms: AtomVariables) -> ReadDraw:
+def _held_answer(model: ConicModel, loss: ProperLoss, atoms: AtomVariables) -> None:
     _linear(model, loss, atoms)
     answers = cast("HeldAnswerLoss", loss).answers
     held = atoms.h[np.arange(len(atoms.h)), answers]
     model.square(held, atoms.weight)
-    return _no_draw
 
 
-def _held_mode(model: ConicModel, loss: ProperLoss, atoms: AtomVariables) -> ReadDraw:
+def _held_mode(model: ConicModel, loss: ProperLoss, atoms: AtomVariables) -> None:
     _linear(model, loss, atoms)
     answers = cast("HeldModeLoss", loss).answers
     model.cost(atoms.h[np.arange(len(atoms.h)), answers], atoms.weight)
-    return _no_draw
 
 
-def _zero_one(model: ConicModel, loss: ProperLoss, atoms: AtomVariables) -> ReadDraw:
+def _zero_one(model: ConicModel, loss: ProperLoss, atoms: AtomVariables) -> None:
     _linear(model, loss, atoms)
     model.cost(_largest(model, atoms.h), atoms.weight)
-    return _no_draw
 
 
-def _squared(model: ConicModel, loss: ProperLoss, atoms: AtomVariables) -> ReadDraw:
+def _squared(model: ConicModel, loss: ProperLoss, atoms: AtomVariables) -> None:
     """(m - r)^2 with m the mean of h."""
     _linear(model, loss, atoms)
     support = cast("SquaredLoss", loss).support
@@ -166,11 +151,10 @@ def _squared(model: ConicModel, loss: ProperLoss, atoms: AtomVariables) -> ReadD
         ],
         np.zeros(len(h)),
     )
-    return _no_draw
 
 
-def _pinball(model: ConicModel, loss: ProperLoss, atoms: AtomVariables) -> ReadDraw:
-    """G >= -<l(v, .), h> for every outcome v; its multipliers are the draw."""
+def _pinball(model: ConicModel, loss: ProperLoss, atoms: AtomVariables) -> None:
+    """G >= -<l(v, .), h> for every outcome v."""
     _linear(model, loss, atoms)
     pinball = cast("PinballLoss", loss)
     table = pinball.at(pinball.support)
@@ -179,7 +163,7 @@ def _pinball(model: ConicModel, loss: ProperLoss, atoms: AtomVariables) -> ReadD
     bound = model.variables(n_atoms)
     model.cost(bound, atoms.weight)
     row = np.arange(n_atoms * n_outcomes).reshape(n_atoms, n_outcomes)
-    block = model.constrain(
+    model.constrain(
         "nonnegative",
         [
             (row, np.repeat(bound[:, None], n_outcomes, axis=1), -np.ones(h.shape)),
@@ -191,10 +175,9 @@ def _pinball(model: ConicModel, loss: ProperLoss, atoms: AtomVariables) -> ReadD
         ],
         np.zeros(row.size),
     )
-    return lambda solution: solution.dual(block).reshape(n_atoms, n_outcomes)
 
 
-def _expectile(model: ConicModel, loss: ProperLoss, atoms: AtomVariables) -> ReadDraw:
+def _expectile(model: ConicModel, loss: ProperLoss, atoms: AtomVariables) -> None:
     """G(p) = min over s with sum s = 0 of sum_y [ p_y phi*(s_y / p_y) - s_y v_y ].
 
     phi(u) = level u_+^2 + (1 - level) u_-^2 is the loss of a residual and phi* its
@@ -215,6 +198,10 @@ def _expectile(model: ConicModel, loss: ProperLoss, atoms: AtomVariables) -> Rea
     model.constrain(
         "zero", [(atom, up, ones), (atom, down, -ones)], np.zeros(len(atoms.h))
     )
+    halves = np.concatenate([up, down])
+    order = np.arange(halves.size)
+    limits = np.zeros(halves.size)
+    model.constrain("nonnegative", [(order, halves, -np.ones(halves.size))], limits)
     first = 4 * np.arange(p.size)
     model.constrain(
         "second-order",
@@ -229,12 +216,11 @@ def _expectile(model: ConicModel, loss: ProperLoss, atoms: AtomVariables) -> Rea
         np.zeros(4 * p.size),
         size=4,
     )
-    return _no_draw
 
 
 _GENERATORS: dict[
     type[ProperLoss],
-    Callable[[ConicModel, ProperLoss, AtomVariables], ReadDraw],
+    Callable[[ConicModel, ProperLoss, AtomVariables], None],
 ] = {
     BrierLoss: _brier,
     LogLoss: _log,

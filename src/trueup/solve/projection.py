@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
@@ -134,6 +134,24 @@ def project(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class _Attempt:
+    """One solve, with what it proves."""
+
+    iterate: conic.Iterate
+    witness: Witness
+    upper: float
+    deployed: Deployment
+    multipliers: Floats
+    bound: Bound
+    lower: float
+    tolerance: float
+
+    @property
+    def gap(self) -> float:
+        return self.upper - self.lower
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class _Solver:
     """Solve, deploy, certify: the same three steps for every variant of the loss."""
 
@@ -142,7 +160,15 @@ class _Solver:
     n_items: int
 
     def __call__(self, loss: ProperLoss) -> CertifiedReports:
-        problem = self.problem
+        found = self._attempt(loss)
+        if found.lower <= 0:
+            found = self._unchanged(found)
+        return CertifiedReports(
+            found.deployed, self._certificate(found), found.witness, found.multipliers
+        )
+
+    def _attempt(self, loss: ProperLoss) -> _Attempt:
+        problem, error = self.problem, self.problem.reference_error
         iterate = conic.solve(problem, loss)
         witness = round_to_witness(
             problem, iterate.outcome_rates, iterate.solved.distributions
@@ -153,19 +179,24 @@ class _Solver:
         multipliers = iterate.multipliers
         bound = lower_bound(problem, primary, deployed, multipliers)
         tolerance = _tolerance(upper, primary)
-        if upper - bound.at(problem.reference_error) > tolerance:
+        if upper - bound.at(error) > tolerance:
             better, again = worst_case(problem, primary, deployed)
-            if better.at(problem.reference_error) > bound.at(problem.reference_error):
+            if better.at(error) > bound.at(error):
                 bound, multipliers = better, again
-        if bound.at(problem.reference_error) <= 0:
-            # Nothing is certified, so nothing is changed: exactly zero, not nearly.
-            deployed = self.loss.identity(problem.atoms)
-            multipliers = np.zeros_like(multipliers)
-            bound = lower_bound(problem, primary, deployed, multipliers)
-        certificate = self._certificate(
-            bound, upper, tolerance, iterate.status, deployed
+        lower = bound.at(error)
+        return _Attempt(
+            iterate, witness, upper, deployed, multipliers, bound, lower, tolerance
         )
-        return CertifiedReports(deployed, certificate, witness, multipliers)
+
+    def _unchanged(self, found: _Attempt) -> _Attempt:
+        """Nothing is certified, so nothing is changed: exactly zero, not nearly."""
+        deployed = self.loss.identity(self.problem.atoms)
+        multipliers = np.zeros_like(found.multipliers)
+        primary = self.loss.vectors(self.problem.atoms)
+        bound = lower_bound(self.problem, primary, deployed, multipliers)
+        return replace(
+            found, deployed=deployed, multipliers=multipliers, bound=bound, lower=0.0
+        )
 
     def without_draw(self, optimum: CertifiedReports) -> CertifiedReports:
         """Fix one answer per report and project again; keep the better of two ways.
@@ -181,27 +212,19 @@ class _Solver:
         solved = [self(self.loss.hold(answers)) for answers in candidates]
         return max(solved, key=lambda one: one.certificate.guaranteed_improvement)
 
-    def _certificate(
-        self,
-        bound: Bound,
-        upper: float,
-        tolerance: float,
-        status: str,
-        deployed: Deployment,
-    ) -> Certificate:
+    def _certificate(self, found: _Attempt) -> Certificate:
         problem, trust = self.problem, self.problem.trust
-        lower = bound.at(trust.reference_error)
         notes = []
-        if upper - lower > tolerance:
+        if found.gap > found.tolerance:
             notes.append(
-                f"the gap {upper - lower:.1e} exceeds the tolerance {tolerance:.1e}: "
+                f"the gap {found.gap:.1e} exceeds the tolerance {found.tolerance:.1e}: "
                 "the bound is true, but a better map may exist"
             )
             warnings.warn(notes[-1], GapWarning, stacklevel=4)
         free = float(problem.atom_weight @ self.loss.least_divergence(problem.atoms))
         return Certificate(
-            guaranteed_improvement=lower,
-            upper_bound=upper,
+            guaranteed_improvement=found.lower,
+            upper_bound=found.upper,
             loss=self.loss.name,
             assumption=trust.sentence(POPULATION.format(n_items=self.n_items)),
             trust=trust.rung,
@@ -209,12 +232,12 @@ class _Solver:
             n_groups=trust.n_groups,
             reference_error=trust.reference_error,
             reference_free_improvement=free,
-            steepness=bound.steepness,
-            tolerance=tolerance,
-            engine=f"clarabel: {status}",
+            steepness=found.bound.steepness,
+            tolerance=found.tolerance,
+            engine=f"clarabel: {found.iterate.status}",
             n_items=self.n_items,
             notes=tuple(notes),
-            _compute_break_even=self._break_even(deployed),
+            _compute_break_even=self._break_even(found.deployed),
         )
 
     def _break_even(self, deployed: Deployment) -> Callable[[], float]:
