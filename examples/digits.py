@@ -53,7 +53,7 @@ RUNGS = (
         caps=False,
     ),
     Rung(
-        "  with caps",
+        "... with caps",
         "and no other digit is likelier than its answer",
         "answer-confidence",
         caps=True,
@@ -118,14 +118,14 @@ def predict(seed: int) -> Predictions:
     weak = make_pipeline(
         PCA(3, random_state=0), QuadraticDiscriminantAnalysis(reg_param=0.01)
     )
-    reports = [
+    primary, reference = (
         trueup.AnswerConfidence.from_distributions(
             model.fit(images[train], labels[train]).predict_proba(images[rest]),
             outcomes=range(10),
         )
         for model in (strong, weak)
-    ]
-    return Predictions(*reports, labels=labels[rest])
+    )
+    return Predictions(primary, reference, labels[rest])
 
 
 def score(reports: trueup.AnswerConfidence, labels: Labels) -> Scores:
@@ -141,32 +141,57 @@ def score(reports: trueup.AnswerConfidence, labels: Labels) -> Scores:
     )
 
 
+def rounded(reports: trueup.AnswerConfidence) -> trueup.AnswerConfidence:
+    """The reports as the fit sees them."""
+    return trueup.AnswerConfidence(
+        answer=reports.answer,
+        confidence=np.rint(reports.confidence / STEP) * STEP,
+        outcomes=reports.outcomes,
+    )
+
+
 def pooled_error(cells: Floats, error: Floats) -> float:
     """Mean over items of the absolute mean error of their cell."""
+    return float(np.abs(cell_sums(cells, error)).sum() / len(error))
+
+
+def cell_sums(cells: Floats, error: Floats) -> Floats:
+    """Sum of the errors in each cell of equal rows."""
     _, cell = np.unique(cells, axis=0, return_inverse=True)
-    return float(np.abs(np.bincount(cell.ravel(), error)).sum() / len(error))
+    return np.bincount(cell.ravel(), error)
 
 
 def measured_reference_error(
-    reference: trueup.AnswerConfidence, labels: Labels, trust: str
+    reference: trueup.AnswerConfidence, labels: Labels, rung: Rung
 ) -> float:
     """The reference's error as the rung defines it, over the cells of the fit."""
-    error = reference.confidence - (reference.answer == labels)
-    cells = {
-        "mean": np.zeros(len(error)),
-        "confidence": reference.confidence,
-        "answer-confidence": reference.keys(),
-    }
-    return pooled_error(cells[trust], error)
+    right = reference.answer == labels
+    if rung.trust == "mean":
+        return pooled_error(np.zeros(len(right)), reference.confidence - right)
+    if rung.trust == "confidence":
+        return pooled_error(reference.confidence, reference.confidence - right)
+    cells = reference.keys()
+    error = pooled_error(cells, reference.confidence - right)
+    if not rung.caps:
+        return error
+    for digit in range(10):
+        other = reference.answer != digit
+        above = ((labels == digit) - reference.confidence)[other]
+        error += np.maximum(cell_sums(cells[other], above), 0).sum() / len(labels)
+    return float(error)
 
 
 def fit(seen: Predictions, rung: Rung) -> Fitted:
     """Fit without labels, then ask the labels what came of it."""
-    grid = trueup.Step(STEP)
     fitted = trueup.fit(
-        seen.primary, seen.reference, trust=rung.trust, caps=rung.caps, cells=grid
+        seen.primary,
+        seen.reference,
+        trust=rung.trust,
+        caps=rung.caps,
+        cells=trueup.Step(STEP),
     )
-    before = score(grid.merge(seen.primary), seen.labels)
+    # The tree is certain of everything, so rounding changes the reference only.
+    before = score(seen.primary, seen.labels)
     after = score(fitted.apply(seen.primary), seen.labels)
     return Fitted(
         rung=rung,
@@ -174,7 +199,7 @@ def fit(seen: Predictions, rung: Rung) -> Fitted:
         scores=after,
         improvement=before.confidence_loss - after.confidence_loss,
         reference_error=measured_reference_error(
-            grid.merge(seen.reference), seen.labels, rung.trust
+            rounded(seen.reference), seen.labels, rung
         ),
     )
 
@@ -204,7 +229,7 @@ def report(seen: Predictions, fits: list[Fitted], path: Path) -> str:
         caveats(n_items, fits),
         heading("The map"),
         new_confidences(kept.map),
-        f"Rung {SAVED}, saved as readable JSON. It needs neither labels nor reference:\n"
+        f"At rung {SAVED}, saved as readable JSON; needs no labels and no reference:",
         f"  trueup.load({str(path)!r}).apply(...)",
     )
     return "\n\n".join(sections)
@@ -218,7 +243,7 @@ def heading(title: str) -> str:
 def wrap(text: str, indent: str = "") -> str:
     """Text folded to the width of the report."""
     return textwrap.fill(
-        text,
+        " ".join(text.split()),
         WIDTH,
         initial_indent=indent,
         subsequent_indent=" " * len(indent),
@@ -229,14 +254,13 @@ def wrap(text: str, indent: str = "") -> str:
 
 def predictors(n_items: int) -> str:
     """Who is who."""
-    return "\n".join(
-        (
-            "primary    decision tree on 64 pixels: stronger, and certain of everything",
-            "reference  Gaussian classes on 3 principal components: weaker, calibrated?",
-            f"trained    both on the same {N_LABELLED} labelled digits",
-            f"fitted     on what both say about {n_items:,} other digits, without labels;",
-            f"           confidences rounded to steps of {STEP:g}",
-        )
+    return textwrap.dedent(
+        f"""\
+        primary    decision tree on 64 pixels: stronger, certain of everything
+        reference  Gaussian classes on 3 principal components: weaker, calibrated?
+        trained    both on the same {N_LABELLED} labelled digits
+        fitted     on what both say about {n_items:,} other digits, without labels;
+                   confidences rounded to steps of {STEP:g}"""
     )
 
 
@@ -270,22 +294,16 @@ def new_confidences(fitted: trueup.ReportMap) -> str:
 
 def outcomes(seen: Predictions, fits: list[Fitted]) -> str:
     """Scores before and after."""
-    grid = trueup.Step(STEP)
     rows = [
         ("reference", score(seen.reference, seen.labels)),
         ("primary", score(seen.primary, seen.labels)),
-        (f"primary, in steps of {STEP:g}", score(grid.merge(seen.primary), seen.labels)),
-        *((f"map: {one.rung.title.strip()}", one.scores) for one in fits),
+        *((f"map: {one.rung.title}", one.scores) for one in fits),
     ]
-    lines = [
-        f"{'':<26}{'accuracy':>10}{'confidence':>12}{'ECE':>8}{'top Brier':>11}"
-        f"{'conf. loss':>12}"
-    ]
-    lines += [
-        f"{name:<26}{s.accuracy:>10.4f}{s.confidence:>12.4f}{s.ece:>8.4f}"
-        f"{s.brier_top:>11.4f}{s.confidence_loss:>12.4f}"
-        for name, s in rows
-    ]
+    titles = ("accuracy", "confidence", "ECE", "top Brier", "conf. loss")
+    lines = [" " * 24 + "".join(f"{title:>11}" for title in titles)]
+    for name, s in rows:
+        numbers = (s.accuracy, s.confidence, s.ece, s.brier_top, s.confidence_loss)
+        lines.append(f"{name:<24}" + "".join(f"{x:>11.4f}" for x in numbers))
     return "\n".join(lines)
 
 
@@ -303,25 +321,26 @@ def errors(fits: list[Fitted]) -> str:
 
 def caveats(n_items: int, fits: list[Fitted]) -> str:
     """What the numbers above do not say."""
-    points = [
-        f"Sampling: these {n_items:,} digits are taken as the whole population. With "
-        "few items in a cell the certificate is too high, most of all at the rungs "
-        "with many cells. Certificates that allow for sampling come with adaptive "
-        "cells, in a later version.",
-        "The reference: where its measured error is more than the break-even, its "
-        "assumption was not met closely enough, and the improvement is luck as far "
-        "as the certificate goes. (Over small cells the measured error is itself "
-        "partly sampling noise.)",
-        "The rest: a certificate is the worst case, not an estimate. What remains of "
-        "the ECE is not proof of calibration, and a certificate of zero does not say "
-        "that the primary is calibrated, only that the reference cannot tell.",
-    ]
+    points = [text.format(n_items=n_items) for text in CAVEATS]
     if any(one.verdict == "CONTRADICTED" for one in fits):
-        points.append(
-            "A contradicted certificate means that its assumption is false on these "
-            "digits: trust the reference for less."
-        )
+        points.append(CONTRADICTED)
     return "\n".join(wrap(point, "- ") for point in points)
+
+
+CAVEATS = (
+    """Sampling: these {n_items:,} digits are taken as the whole population. With few
+    items in a cell the certificate is too high, most of all at the rungs with many
+    cells. Certificates that allow for sampling come with adaptive cells, in a later
+    version.""",
+    """The reference: where its measured error exceeds the break-even, the certificate
+    does not explain the improvement, even if it came true. (Over small cells the
+    measured error is itself partly sampling noise.)""",
+    """The rest: a certificate is a worst case, not an estimate. It says nothing about
+    the error that remains, and a certificate of zero would not say that the primary
+    is calibrated, only that this reference cannot tell.""",
+)
+CONTRADICTED = """A contradicted certificate means that its assumption is false on these
+    digits: trust the reference for less."""
 
 
 def main() -> None:

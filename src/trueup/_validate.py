@@ -41,19 +41,36 @@ def floats(values: object, name: str) -> Floats:
 
 
 def _numbers_from_objects(array: NDArray[Any], name: str) -> Floats:
-    """Objects may be numbers (a nullable column); text never is."""
-    for place, value in enumerate(array.ravel()):
-        if isinstance(value, str | bytes) or array.dtype.kind in "USMm":
-            row = place // max(1, array[0].size if array.ndim > 1 else 1)
-            message = (
-                f"{name} must hold numbers; the first that is not is {value!r} "
-                f"at row {row:,}."
-            )
-            raise InvalidReportError(message)
-    missing = np.frompyfunc(is_missing, 1, 1)(array).astype(bool)
-    filled = array.copy()
-    filled[missing] = np.nan
-    return filled.astype(np.float64)
+    """Objects may be numbers (a nullable column); text never is, not even "0.5"."""
+    flat = [_plain(value) for value in array.ravel()]
+    text = [place for place, value in enumerate(flat) if not _is_number(value)]
+    if text:
+        # A list with one word in it arrives as all text: show the word.
+        place = next((one for one in text if not _reads_as_number(flat[one])), text[0])
+        row = place // (array.size // len(array))
+        message = (
+            f"{name} must hold numbers; the first that is not is {flat[place]!r} "
+            f"at row {row:,}.\nhint: convert text to numbers before passing it."
+        )
+        raise InvalidReportError(message)
+    numbers = [np.nan if is_missing(value) else value for value in flat]
+    return np.array(numbers, dtype=np.float64).reshape(array.shape)
+
+
+def _plain(value: object) -> object:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _is_number(value: object) -> bool:
+    return is_missing(value) or isinstance(value, int | float)
+
+
+def _reads_as_number(value: object) -> bool:
+    try:
+        float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def is_missing(value: object) -> bool:

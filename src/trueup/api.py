@@ -93,10 +93,7 @@ def fit(
     first, second = paired_reports(primary, reference, named)
     n_normalised = _n_normalised(first) + _n_normalised(second)
     grid = get_cells(cells)
-    if np.array_equal(first.keys(), second.keys()):
-        _warn_about_copies()
-    if len(first) == 1:
-        _warn_about_one_item()
+    is_copy = np.array_equal(first.keys(), second.keys())
     first, second = grid.merge(first), grid.merge(second)
     chosen = get_loss(loss, first.about)
     first = floored(first, _checked_floor(floor, first))
@@ -107,6 +104,7 @@ def fit(
     projection = project(
         joint, loss=loss, trust=trust, caps=caps, reference_error=reference_error
     )
+    _warn_about_doubtful(is_copy=is_copy, n_items=len(first))
     notes = _notes(n_normalised, floor)
     drawn = projection.randomised
     return ReportMap(
@@ -199,18 +197,15 @@ def _n_normalised(reports: Reports) -> int:
     return reports.n_normalised if isinstance(reports, Distributions) else 0
 
 
-def _warn_about_copies() -> None:
-    warnings.warn(
-        "primary and reference make the same report on every item, so nothing can be "
-        "gained: is the same predictor passed twice?",
-        DoubtfulInputWarning,
-        stacklevel=3,
-    )
-
-
-def _warn_about_one_item() -> None:
-    warnings.warn(
-        "fitted on one item: its pair of reports is taken as the whole population.",
-        DoubtfulInputWarning,
-        stacklevel=3,
-    )
+def _warn_about_doubtful(*, is_copy: bool, n_items: int) -> None:
+    if is_copy:
+        message = (
+            "primary and reference make the same report on every item, so nothing can "
+            "be gained: is the same predictor passed twice?"
+        )
+        warnings.warn(message, DoubtfulInputWarning, stacklevel=3)
+    if n_items == 1:
+        message = (
+            "fitted on one item: its pair of reports is taken as the whole population."
+        )
+        warnings.warn(message, DoubtfulInputWarning, stacklevel=3)
