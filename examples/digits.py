@@ -14,6 +14,7 @@ import argparse
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -141,15 +142,6 @@ def score(reports: trueup.AnswerConfidence, labels: Labels) -> Scores:
     )
 
 
-def rounded(reports: trueup.AnswerConfidence) -> trueup.AnswerConfidence:
-    """The reports as the fit sees them."""
-    return trueup.AnswerConfidence(
-        answer=reports.answer,
-        confidence=np.rint(reports.confidence / STEP) * STEP,
-        outcomes=reports.outcomes,
-    )
-
-
 def pooled_error(cells: Floats, error: Floats) -> float:
     """Mean over items of the absolute mean error of their cell."""
     return float(np.abs(cell_sums(cells, error)).sum() / len(error))
@@ -158,7 +150,7 @@ def pooled_error(cells: Floats, error: Floats) -> float:
 def cell_sums(cells: Floats, error: Floats) -> Floats:
     """Sum of the errors in each cell of equal rows."""
     _, cell = np.unique(cells, axis=0, return_inverse=True)
-    return np.bincount(cell.ravel(), error)
+    return np.asarray(np.bincount(cell.ravel(), error), dtype=np.float64)
 
 
 def measured_reference_error(
@@ -183,12 +175,9 @@ def measured_reference_error(
 
 def fit(seen: Predictions, rung: Rung) -> Fitted:
     """Fit without labels, then ask the labels what came of it."""
+    grid = trueup.Step(STEP)
     fitted = trueup.fit(
-        seen.primary,
-        seen.reference,
-        trust=rung.trust,
-        caps=rung.caps,
-        cells=trueup.Step(STEP),
+        seen.primary, seen.reference, trust=rung.trust, caps=rung.caps, cells=grid
     )
     # The tree is certain of everything, so rounding changes the reference only.
     before = score(seen.primary, seen.labels)
@@ -199,7 +188,9 @@ def fit(seen: Predictions, rung: Rung) -> Fitted:
         scores=after,
         improvement=before.confidence_loss - after.confidence_loss,
         reference_error=measured_reference_error(
-            rounded(seen.reference), seen.labels, rung
+            cast("trueup.AnswerConfidence", grid.merge(seen.reference)),
+            seen.labels,
+            rung,
         ),
     )
 

@@ -16,7 +16,8 @@ import numpy as np
 
 from trueup._validate import Floats
 from trueup.core.losses import Deployment
-from trueup.solve.problem import ProjectionProblem
+from trueup.core.moments import MomentRows
+from trueup.solve.problem import ProjectionProblem, Rows
 
 ROUNDING = 1e-12
 """Relative allowance for floating-point sums, subtracted from every bound."""
@@ -55,35 +56,51 @@ def lower_bound(
     *,
     reference_error: float | None = None,
 ) -> Bound:
-    """Certify an improvement (METHOD section 4, general form).
-
-    sum_m lambda_m t_m + sum_p w_p min_y [ l_a(y) - L_a(y) - lambda_p(y) ],
-    less max|lambda| per unit of reference error and an allowance for rounding.
-    """
-    error = problem.reference_error if reference_error is None else reference_error
-    moments, pairs = problem.moments, problem.pairs
-    signed = np.where(moments.equality, multipliers, np.minimum(multipliers, 0))
-    signed = _centred(problem, signed)
-    pull = moments.pull(signed)
-    finite = np.where(np.isfinite(deployed.losses), deployed.losses, np.inf)
-    advantage = primary_losses - finite
-    slack = advantage[pairs.owner] - pull[pairs.node]
-    if error == 0:  # outcomes that a right reference rules out cannot hurt
-        slack = np.where(moments.allowed[pairs.node], slack, np.inf)
-    worst = slack.min(axis=1)
-    steepness = float(np.abs(signed).max(initial=0.0))
-    size = 1 + float(np.abs(primary_losses).max()) + steepness
-    is_identity = steepness == 0 and not advantage.any()
-    return Bound(
-        base=float(signed @ moments.target + pairs.weight @ worst),
-        steepness=steepness,
-        rounding=0.0 if is_identity else ROUNDING * size,
+    """Certify the improvement of what is deployed over the primary's own losses."""
+    return certified_minimum(
+        problem.moments,
+        problem.pairs,
+        (primary_losses - deployed.losses)[problem.pairs.owner],
+        multipliers,
+        reference_error=(
+            problem.reference_error if reference_error is None else reference_error
+        ),
+        size=float(np.abs(primary_losses).max()),
     )
 
 
-def _centred(problem: ProjectionProblem, multipliers: Floats) -> Floats:
+def certified_minimum(
+    moments: MomentRows,
+    rows: Rows,
+    gain: Floats,
+    multipliers: Floats,
+    *,
+    reference_error: float,
+    size: float,
+) -> Bound:
+    """Certify the least expected gain over all admissible truths.
+
+    METHOD section 4, general form, for any (rows, K) gains and any multipliers:
+    sum_m lambda_m t_m + sum_n w_n min_y [ gain_n(y) - lambda_n(y) ], less max|lambda|
+    per unit of reference error and an allowance for rounding.
+    """
+    signed = np.where(moments.equality, multipliers, np.minimum(multipliers, 0))
+    signed = _centred(moments, signed)
+    slack = gain - moments.pull(signed)[rows.node]
+    if reference_error == 0:  # outcomes that a right reference rules out cannot hurt
+        slack = np.where(moments.allowed[rows.node], slack, np.inf)
+    worst = slack.min(axis=1)
+    steepness = float(np.abs(signed).max(initial=0.0))
+    is_identity = steepness == 0 and not gain.any()
+    return Bound(
+        base=float(signed @ moments.target + rows.weight @ worst),
+        steepness=steepness,
+        rounding=0.0 if is_identity else ROUNDING * (1 + size + steepness),
+    )
+
+
+def _centred(moments: MomentRows, multipliers: Floats) -> Floats:
     """Shift the multipliers of each cell to mid-range, where a shift is free."""
-    moments = problem.moments
     if not moments.shiftable:
         return multipliers
     n_cells = int(moments.cell_of_row.max()) + 1

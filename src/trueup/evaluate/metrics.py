@@ -1,0 +1,248 @@
+"""evaluate(): how good a predictor is, measured with labels, with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from trueup import _validate
+from trueup._validate import Floats, Ints
+from trueup.core.reports import PointReport
+from trueup.errors import InvalidInputError, UnknownNameError
+from trueup.evaluate import _render
+from trueup.evaluate._descriptions import METRICS
+from trueup.evaluate._inputs import (
+    Labelled,
+    read_codes,
+    read_labelled,
+    read_like,
+    read_rng,
+    read_whole_number,
+)
+from trueup.evaluate._resampling import Estimate, Resampled, resampled_counts
+from trueup.evaluate._scores import Plan, Scores, score
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evaluation:
+    """Metrics of one predictor on labelled items, each with an interval.
+
+    ``result["ece"]`` is an :class:`Estimate`, a tuple (value, lower, upper). A metric
+    that these predictions cannot have is not there, and asking for it says why.
+
+    Attributes
+    ----------
+    metrics
+        The estimates by name.
+    absent
+        Metrics that cannot be computed, and why.
+    differences
+        These predictions minus the ones they were compared with, by metric; empty
+        without ``against``. The intervals are of the paired difference.
+    against
+        The other predictor's evaluation, under the same resampling.
+    """
+
+    metrics: Mapping[str, Estimate]
+    absent: Mapping[str, str]
+    differences: Mapping[str, Estimate]
+    against: Evaluation | None
+    n_items: int
+    n_outcomes: int
+    about: str
+    level: float
+    n_bootstrap: int
+    notes: tuple[str, ...] = ()
+
+    def __getitem__(self, name: str) -> Estimate:
+        if name in self.metrics:
+            return self.metrics[name]
+        if name in self.absent:
+            message = f"metric {name!r} is absent: {self.absent[name]}."
+            raise InvalidInputError(message)
+        raise UnknownNameError.of("metric", name, self.metrics)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.metrics
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.metrics)
+
+    def __len__(self) -> int:
+        return len(self.metrics)
+
+    def __repr__(self) -> str:
+        shown = [name for name in _HEADLINE if name in self.metrics][:3]
+        parts = []
+        for name in shown:
+            one = self.metrics[name]
+            limits = _render.interval(one.lower, one.upper)
+            parts.append(f"{name} {_render.number(one.value)} {limits}")
+        return f"Evaluation({self._sample()}: {', '.join(parts)})"
+
+    def table(self) -> str:
+        """The metrics as text for a terminal."""
+        lines = [self._caption(), _render.text_table(self._header(), self._rows())]
+        return "\n".join([*lines, *self._remarks()])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain JSON values; infinities become text."""
+        return {
+            "n_items": self.n_items,
+            "n_outcomes": self.n_outcomes,
+            "about": self.about,
+            "level": self.level,
+            "n_bootstrap": self.n_bootstrap,
+            "metrics": _plain(self.metrics),
+            "absent": dict(self.absent),
+            "differences": _plain(self.differences),
+            "against": None if self.against is None else self.against.to_dict(),
+            "notes": list(self.notes),
+        }
+
+    def _repr_html_(self) -> str:
+        return _render.html_table(
+            self._caption(), self._header(), self._rows(), self._remarks()
+        )
+
+    def _sample(self) -> str:
+        return f"{self.n_items:,} items, {self.n_outcomes:,} outcomes"
+
+    def _caption(self) -> str:
+        return (
+            f"{self.about} on {self._sample()}; {self.level:.0%} intervals from "
+            f"{self.n_bootstrap:,} bootstrap draws"
+        )
+
+    def _header(self) -> tuple[str, ...]:
+        compared = ("against", "difference", "interval") if self.against else ()
+        return ("metric", "value", "interval", *compared, "better", "meaning")
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [self._row(name, one) for name, one in self.metrics.items()]
+
+    def _row(self, name: str, one: Estimate) -> tuple[str, ...]:
+        compared: tuple[str, ...] = ()
+        if self.against is not None:
+            other, gap = self.against.metrics.get(name), self.differences.get(name)
+            compared = (
+                "" if other is None else _render.number(other.value),
+                "" if gap is None else _render.number(gap.value),
+                "" if gap is None else _render.interval(gap.lower, gap.upper),
+            )
+        metric = METRICS[name]
+        limits = _render.interval(one.lower, one.upper)
+        value = _render.number(one.value)
+        return (name, value, limits, *compared, metric.better, metric.title)
+
+    def _remarks(self) -> list[str]:
+        absent = [f"absent: {name}: {why}" for name, why in self.absent.items()]
+        return [*absent, *(f"note: {note}" for note in self.notes)]
+
+
+_HEADLINE = (
+    "accuracy",
+    "ece",
+    "brier_top",
+    "squared_loss",
+    "pinball_loss",
+    "expectile_loss",
+    "coverage_below",
+    "coverage_at_or_below",
+    "mean_residual",
+    "identification",
+    "calibration_error",
+)
+
+
+def evaluate(
+    predictions: object,
+    labels: object,
+    *,
+    against: object | None = None,
+    outcomes: Iterable[Any] | None = None,
+    sample_weight: object | None = None,
+    blocks: Iterable[Any] | None = None,
+    n_bins: int = 10,
+    n_bootstrap: int = 1000,
+    level: float = 0.95,
+    rng: np.random.Generator | None = None,
+) -> Evaluation:
+    """Measure with labels how good predictions are, with bootstrap intervals.
+
+    Distributions get every metric; an answer with a confidence gets those that need no
+    more; a point report gets the canonical loss of its property and how well it is
+    calibrated (coverage for quantiles). Brier loss is the sum over outcomes, for two
+    outcomes twice the binary squared error; ``brier_top`` is the squared error of the
+    confidence.
+
+    Parameters
+    ----------
+    predictions
+        An (n, K) array, a 1-D array of P(outcome 1), :class:`~trueup.AnswerConfidence`
+        or :class:`~trueup.PointReport`; also what a map's ``apply`` returns.
+    labels
+        What happened, one an item: outcomes by name or, where outcomes are not
+        numbers, by position.
+    against
+        A second predictor on the same items; its paired differences are reported.
+    outcomes
+        Names of the K outcomes, in the order of the columns.
+    sample_weight
+        How much each item counts. Items remain the units of resampling.
+    blocks
+        One value an item; items with the same value are dependent and are resampled
+        together.
+    n_bins
+        Bins of the calibration errors. Bins of equal width are (a, b], and zero
+        belongs to the first; bins of equal mass never separate equal confidences.
+    n_bootstrap
+        Number of resamples.
+    level
+        Of the intervals.
+    rng
+        Source of the resamples; ``numpy.random.default_rng(0)`` when left out, so that
+        results repeat.
+
+    Returns
+    -------
+    Evaluation
+        Estimates by name, a table for terminals and notebooks, plain JSON values.
+
+    Notes
+    -----
+    Intervals of means and of AUROC are percentiles of the resamples. Calibration
+    errors are biased upwards, and resampling them doubles the bias; their intervals
+    instead bound the true error from both sides and hold for calibrated predictors too.
+
+    Examples
+    --------
+    Three of four answers are right; the mean confidence is 0.75:
+
+    >>> import numpy as np
+    >>> p = np.array([[.9, .1], [.8, .2], [.3, .7], [.6, .4]])
+    >>> result = evaluate(p, [0, 0, 1, 1], n_bootstrap=200)
+    >>> result["accuracy"].value, round(result["brier_top"].value, 4)
+    (0.75, 0.125)
+    >>> round(result["confidence_loss"].value, 4)
+    -0.625
+    """
+    chosen = _validate.unit_number(level, "level", inclusive=False)
+    n_draws = read_whole_number(n_bootstrap, "n_bootstrap", at_least=10)
+    sample = read_labelled(
+        predictions,
+        labels,
+        name="predictions",
+        outcomes=outcomes,
+        sample_weight=sample_weight,
+    )
+    units = _units(blocks, labels, sample)
+    plan = Plan(read_whole_number(n_bins, "n_bins", at_least=1), chosen, units)
+    samples = [sample]
+    if against is not None:
+        samples.append(_compared(against, predictions, sample, outcomes))
+    drawn = _resampled(samples, plan, n_draws, read_rng(rng))
+    other = _evaluation(*drawn[1], n_draws) if against is not None else None
+    return _evaluation(*drawn[0], n_draws, other, drawn[-1][2])
