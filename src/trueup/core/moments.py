@@ -104,8 +104,20 @@ class MomentRows:
     """(nodes, K) rates that satisfy every row, inequalities strictly where possible."""
     allowed: Bools
     """(nodes, K) outcomes an error-free reference leaves possible."""
-    shiftable: bool
-    """The rows of a cell sum to zero, so a common shift of multipliers is free."""
+    slot_of_row: Ints
+    """Which of its property's moments a row is."""
+    form: str
+    """Shape of the moments of a cell; see :class:`Identification`."""
+
+    @property
+    def shiftable(self) -> bool:
+        """The rows of a cell sum to zero, so a common shift of multipliers is free."""
+        return self.form == "vector"
+
+    @property
+    def n_cells(self) -> int:
+        """Number of moment cells."""
+        return int(self.cell_of_node.max()) + 1
 
     @property
     def n_rows(self) -> int:
@@ -283,7 +295,8 @@ def _assemble(
         allowed=_allowed(
             reading, report_of_pair, report_of_node, node_of_pair, cell_of_node
         ),
-        shiftable=reading.shiftable,
+        slot_of_row=slot_of_row,
+        form=reading.form,
     )
 
 

@@ -53,8 +53,15 @@ class Identification:
     """(n, K) outcomes possible at all if the report is right: zeros it rules out."""
     extreme: Ints
     """(n,) why outcomes are ruled out; zeros survive pooling only among equals."""
-    shiftable: bool = False
-    """Whether the moments of a report sum to zero, so that multipliers may shift."""
+    form: str
+    """Shape of the moments, for solvers that know it: ``single`` (one equality),
+    ``vector`` (a whole distribution), ``capped`` (an equality and caps), ``quantile``
+    or ``mode``."""
+
+    @property
+    def shiftable(self) -> bool:
+        """Whether the moments of a report sum to zero: multipliers may shift."""
+        return self.form == "vector"
 
 
 class Property(ABC):
@@ -115,7 +122,7 @@ class DistributionProperty(Property):
             anchors=stated,
             allowed=stated > 0,
             extreme=np.full(n_reports, _OWN),
-            shiftable=True,
+            form="vector",
         )
 
 
@@ -205,7 +212,8 @@ class QuantileProperty(Property):
         below, up_to = self.values < stated, self.values <= stated
         dense = np.stack([below.astype(float), -up_to.astype(float)], axis=1)
         targets = np.tile([self.level, -self.level], (len(stated), 1))
-        return _inequalities(dense, targets, (self.values == stated).astype(float))
+        anchors = (self.values == stated).astype(float)
+        return _inequalities(dense, targets, anchors, self.name)
 
     def reordered(self, old: Sequence[Label], new: Sequence[Label]) -> Property:
         return QuantileProperty(_reorder(self.values, old, new), self.level)
@@ -279,7 +287,7 @@ class ModeProperty(Property):
         dense[rows[:, None], slots, stated[:, None]] = -1
         anchors = np.zeros((len(stated), self.n_outcomes))
         anchors[rows, stated] = 1
-        return _inequalities(dense, np.zeros(others.shape), anchors)
+        return _inequalities(dense, np.zeros(others.shape), anchors, self.name)
 
 
 _LEVELLED = ("quantile", "expectile")
@@ -340,6 +348,7 @@ def _single_equality(
         anchors=anchors,
         allowed=allowed,
         extreme=extreme,
+        form="single",
     )
 
 
@@ -367,10 +376,13 @@ def _with_caps(
         anchors=single.anchors,
         allowed=single.allowed,
         extreme=single.extreme,
+        form="capped",
     )
 
 
-def _inequalities(dense: Floats, targets: Floats, anchors: Floats) -> Identification:
+def _inequalities(
+    dense: Floats, targets: Floats, anchors: Floats, form: str
+) -> Identification:
     """Moments at most zero, from (n, S, K) coefficients; they rule nothing out."""
     report, slot, outcome = np.nonzero(dense)
     return Identification(
@@ -384,4 +396,5 @@ def _inequalities(dense: Floats, targets: Floats, anchors: Floats) -> Identifica
         anchors=anchors,
         allowed=np.ones_like(anchors, dtype=bool),
         extreme=np.zeros(len(anchors), dtype=np.int64),
+        form=form,
     )

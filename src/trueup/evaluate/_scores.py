@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import cast
+from dataclasses import dataclass, field, replace
+from typing import Self, cast
 
 import numpy as np
 from scipy import sparse
 
 from trueup._validate import Bools, Floats, Ints
 from trueup.core.losses import get_loss
-from trueup.core.properties import ModeProperty, QuantileProperty
+from trueup.core.properties import ModeProperty
 from trueup.core.reports import AnswerConfidence, Distributions, PointReport, Reports
 from trueup.evaluate import _binning
 from trueup.evaluate._inputs import Labelled
@@ -36,9 +36,15 @@ NEEDS_DISTRIBUTION = (
 class Scores:
     """The statistics of one predictor, and why others are missing."""
 
+    about: str
+    """What the predictor reports, in words."""
     statistics: dict[str, Statistic]
     absent: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+    def noting(self, *notes: str) -> Self:
+        """The same with more to say."""
+        return replace(self, notes=(*self.notes, *notes))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,11 +89,11 @@ def _score_distributions(
     with np.errstate(divide="ignore"):
         log_loss = -np.log(happened)
     brier = (stated**2).sum(axis=1) - 2 * happened + 1
-    top.statistics |= {
-        "ece_classwise": plan.norm(_classwise_moments(sample, stated, plan), weights),
-        "brier": Mean(brier, weights),
-        "log_loss": Mean(log_loss, weights),
-    }
+    top.statistics.update(
+        ece_classwise=plan.norm(_classwise_moments(sample, stated, plan), weights),
+        brier=Mean(brier, weights),
+        log_loss=Mean(log_loss, weights),
+    )
     n_impossible = int((happened == 0).sum())
     if not n_impossible:
         return top
@@ -96,7 +102,7 @@ def _score_distributions(
         "outcome of stated probability zero, the first at row "
         f"{int(sample.used[np.argmax(happened == 0)]):,}"
     )
-    return Scores(top.statistics, top.absent, (*top.notes, note))
+    return top.noting(note)
 
 
 def _classwise_moments(
@@ -134,14 +140,14 @@ def _score_answers(
     }
     if is_right.any() and not is_right.all():
         statistics["auroc"] = Ranking(confidence, is_right, weights)
-        return Scores(statistics)
+        return Scores(sample.reports.about.title, statistics)
     every = "right" if is_right.all() else "wrong"
     note = (
         f"every answer is {every}: resampling cannot show what did not occur, so "
         "the interval of accuracy is too narrow"
     )
     reason = f"every answer is {every}, so there is no pair to rank"
-    return Scores(statistics, {"auroc": reason}, (note,))
+    return Scores(sample.reports.about.title, statistics, {"auroc": reason}, (note,))
 
 
 def label_noise(cell: Ints, right: Floats, weights: Floats) -> Floats:
@@ -167,7 +173,7 @@ def _score_points(sample: Labelled, reports: PointReport, plan: Plan) -> Scores:
         outcome = about.values[sample.labels]
         statistics = _NUMERIC[about.name](items, outcome, reports, weights)
     statistics["calibration_error"] = _calibration_error(sample, reports, plan)
-    return Scores(statistics)
+    return Scores(about.title, statistics)
 
 
 def _score_mean(
@@ -246,8 +252,3 @@ def pooled_moments(
     shape = (n_items, n_cells * n_slots)
     moments = sparse.csr_array((values.ravel(), column.ravel(), starts), shape=shape)
     return moments, np.tile(equality, n_cells)
-
-
-def is_quantile(reports: Reports) -> bool:
-    """Whether coverage is to be compared with a level."""
-    return isinstance(reports.about, QuantileProperty)

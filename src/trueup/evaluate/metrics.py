@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from trueup import _validate
-from trueup._validate import Floats, Ints
-from trueup.core.reports import PointReport
+from trueup._validate import Ints
 from trueup.errors import InvalidInputError, UnknownNameError
 from trueup.evaluate import _render
 from trueup.evaluate._descriptions import METRICS
@@ -18,6 +19,7 @@ from trueup.evaluate._inputs import (
     read_codes,
     read_labelled,
     read_like,
+    read_reports,
     read_rng,
     read_whole_number,
 )
@@ -238,11 +240,101 @@ def evaluate(
         outcomes=outcomes,
         sample_weight=sample_weight,
     )
-    units = _units(blocks, labels, sample)
+    n_given = len(np.asarray(labels))
+    units = _units(read_codes(blocks, n_given, "blocks"), sample)
     plan = Plan(read_whole_number(n_bins, "n_bins", at_least=1), chosen, units)
-    samples = [sample]
+    first = score(sample, plan)
+    second = None
     if against is not None:
-        samples.append(_compared(against, predictions, sample, outcomes))
-    drawn = _resampled(samples, plan, n_draws, read_rng(rng))
-    other = _evaluation(*drawn[1], n_draws) if against is not None else None
-    return _evaluation(*drawn[0], n_draws, other, drawn[-1][2])
+        second = score(_compared(against, predictions, sample, outcomes), plan)
+    combined = {_OWN + name: one for name, one in first.statistics.items()}
+    if second is not None:
+        combined |= {_OTHER + name: one for name, one in second.statistics.items()}
+    counts = resampled_counts(len(sample), n_draws, read_rng(rng), units)
+    drawn = Resampled.of(combined, counts, sample.weights, chosen)
+    report = _Report(sample, drawn, n_draws)
+    return report.compared(first, second)
+
+
+_OWN, _OTHER = "own/", "against/"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Report:
+    """Turns resampled statistics into the result the user sees."""
+
+    sample: Labelled
+    drawn: Resampled
+    n_draws: int
+
+    def compared(self, first: Scores, second: Scores | None) -> Evaluation:
+        """The first predictor's evaluation, with the second's inside if there is one."""
+        if second is None:
+            return self._evaluation(_OWN, first, {}, None)
+        shared = [name for name in first.statistics if name in second.statistics]
+        if not shared:
+            message = (
+                "predictions and against have no metric in common: one reports "
+                f"{', '.join(first.statistics)}, the other "
+                f"{', '.join(second.statistics)}.\n"
+                "hint: compare predictors that report the same kind of thing."
+            )
+            raise InvalidInputError(message)
+        gaps, undefined = {}, []
+        for name in shared:
+            if np.isinf(first.statistics[name].value) and np.isinf(
+                second.statistics[name].value
+            ):
+                undefined.append(f"{name}: both are infinite, so no difference exists")
+                continue
+            gaps[name] = self.drawn.difference(_OWN + name, _OTHER + name)
+        other = self._evaluation(_OTHER, second, {}, None)
+        return self._evaluation(_OWN, first.noting(*undefined), gaps, other)
+
+    def _evaluation(
+        self,
+        prefix: str,
+        scores: Scores,
+        gaps: dict[str, Estimate],
+        other: Evaluation | None,
+    ) -> Evaluation:
+        ordered = [name for name in METRICS if name in scores.statistics]
+        found = {name: self.drawn.estimate(prefix + name) for name in ordered}
+        return Evaluation(
+            metrics=MappingProxyType(found),
+            absent=MappingProxyType(scores.absent),
+            differences=MappingProxyType({n: gaps[n] for n in ordered if n in gaps}),
+            against=other,
+            n_items=len(self.sample),
+            n_outcomes=self.sample.reports.n_outcomes,
+            about=scores.about,
+            level=self.drawn.level,
+            n_bootstrap=self.n_draws,
+            notes=scores.notes,
+        )
+
+
+def _units(codes: Ints | None, sample: Labelled) -> Ints | None:
+    """Blocks of the items that count, numbered without holes."""
+    if codes is None:
+        return None
+    return np.unique(codes[sample.used], return_inverse=True)[1]
+
+
+def _compared(
+    against: object,
+    predictions: object,
+    sample: Labelled,
+    outcomes: Iterable[Any] | None,
+) -> Labelled:
+    """The second predictor on the items of the first."""
+    whole = read_reports(predictions, "predictions", outcomes)
+    other = read_like(against, "against", whole, "predictions")
+    return replace(sample, reports=other.take(sample.used))
+
+
+def _plain(estimates: Mapping[str, Estimate]) -> dict[str, Any]:
+    return {
+        name: {key: _render.json_number(x) for key, x in one._asdict().items()}
+        for name, one in estimates.items()
+    }

@@ -103,7 +103,7 @@ def _centred(moments: MomentRows, multipliers: Floats) -> Floats:
     """Shift the multipliers of each cell to mid-range, where a shift is free."""
     if not moments.shiftable:
         return multipliers
-    n_cells = int(moments.cell_of_row.max()) + 1
+    n_cells = moments.n_cells
     low, high = np.full(n_cells, np.inf), np.full(n_cells, -np.inf)
     np.minimum.at(low, moments.cell_of_row, multipliers)
     np.maximum.at(high, moments.cell_of_row, multipliers)

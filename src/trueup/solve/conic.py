@@ -9,6 +9,7 @@ import numpy as np
 from trueup._arrays import group_sums
 from trueup._validate import Bools, Floats, Ints
 from trueup.core.losses import ProperLoss, Solved
+from trueup.core.moments import MomentRows
 from trueup.solve.generators import AtomVariables, add_generator
 from trueup.solve.model import Block, ConicModel, Solution
 from trueup.solve.problem import ProjectionProblem, Rows
@@ -55,7 +56,9 @@ class Kernels:
 def solve(problem: ProjectionProblem, loss: ProperLoss) -> Iterate:
     """Project with Clarabel."""
     model = ConicModel()
-    kernels = add_kernels(model, problem, problem.linked)
+    kernels = add_kernels(
+        model, problem.moments, problem.linked, problem.reference_error
+    )
     h = model.variables(len(problem.atoms), problem.n_outcomes)
     link = _add_links(model, problem, kernels, h)
     atoms = AtomVariables(problem.atoms, problem.atom_weight, h, problem.possible)
@@ -79,29 +82,24 @@ def solve(problem: ProjectionProblem, loss: ProperLoss) -> Iterate:
 
 
 def add_kernels(
-    model: ConicModel,
-    problem: ProjectionProblem,
-    rows: Rows,
-    *,
-    budget: float | None = None,
-    price_budget: bool = False,
+    model: ConicModel, moments: MomentRows, rows: Rows, budget: float | None
 ) -> Kernels:
     """Add outcome rates of rows that satisfy the moment rows within a budget.
 
-    With ``price_budget`` the budget is not a constraint but the objective.
+    A budget of None is unlimited and becomes the objective: the least total error.
     """
-    error = problem.reference_error if budget is None else budget
-    exact = error == 0 and not price_budget
-    allowed = problem.moments.allowed[rows.node] if exact else None
-    index = _kernel_variables(model, len(rows.weight), problem.n_outcomes, allowed)
+    exact = budget == 0
+    allowed = moments.allowed[rows.node] if exact else None
+    n_outcomes = moments.anchors.shape[1]
+    index = _kernel_variables(model, len(rows.weight), n_outcomes, allowed)
     row, column = np.nonzero(index >= 0)
     numbers = index[row, column]
     ones = np.ones(len(numbers))
     model.constrain("zero", [(row, numbers, ones)], np.ones(len(rows.weight)))
     order = np.arange(len(numbers))
     model.constrain("nonnegative", [(order, numbers, -ones)], np.zeros(len(numbers)))
-    slack = None if exact else _add_budget(model, problem, error, price=price_budget)
-    return _add_moments(model, problem, rows, index, slack)
+    slack = None if exact else _add_budget(model, moments, budget)
+    return _add_moments(model, moments, rows, index, slack)
 
 
 def _kernel_variables(
@@ -114,34 +112,31 @@ def _kernel_variables(
     return index
 
 
-def _add_budget(
-    model: ConicModel, problem: ProjectionProblem, error: float, *, price: bool
-) -> Ints:
+def _add_budget(model: ConicModel, moments: MomentRows, budget: float | None) -> Ints:
     """(2, rows) slack above and below each moment, whose sum is within the budget."""
-    slack = model.variables(2, problem.moments.n_rows)
+    slack = model.variables(2, moments.n_rows)
     numbers = slack.ravel()
     order, ones = np.arange(len(numbers)), np.ones(len(numbers))
     model.constrain("nonnegative", [(order, numbers, -ones)], np.zeros(len(numbers)))
-    if price:
+    if budget is None:
         model.cost(numbers, ones)
     else:
         zeros = np.zeros_like(order)
-        model.constrain("nonnegative", [(zeros, numbers, ones)], np.array([error]))
+        model.constrain("nonnegative", [(zeros, numbers, ones)], np.array([budget]))
     return slack
 
 
 def _add_moments(
     model: ConicModel,
-    problem: ProjectionProblem,
+    moments: MomentRows,
     rows: Rows,
     index: Ints,
     slack: Ints | None,
 ) -> Kernels:
-    moments = problem.moments
     scale = group_sums(
         moments.cell_of_node[rows.node],
         rows.weight,
-        int(moments.cell_of_node.max()) + 1,
+        moments.n_cells,
     )[moments.cell_of_row]
     entry, row_of_entry = _join_entries(moments.node, rows.node)
     moment, outcome = moments.row[entry], moments.outcome[entry]
@@ -150,7 +145,7 @@ def _add_moments(
     present = variable >= 0
     needed = np.ones(moments.n_rows, dtype=bool)
     if slack is None:
-        needed = _independent_rows(problem, moment[present])
+        needed = _independent_rows(moments, moment[present])
     blocks = []
     for equality, cone in ((True, "zero"), (False, "nonnegative")):
         chosen = np.flatnonzero(needed & (moments.equality == equality))
@@ -170,24 +165,23 @@ def _add_moments(
     return Kernels(rows, index, tuple(blocks), scale)
 
 
-def _independent_rows(problem: ProjectionProblem, occurring: Ints) -> Bools:
+def _independent_rows(moments: MomentRows, occurring: Ints) -> Bools:
     """Drop rows that follow from the others: an interior point needs full rank.
 
     Rows whose outcomes are all ruled out say 0 = 0. Where the rows of a cell sum to
     zero one of them follows from the simplex. A single equality at the end of its
     range has already ruled the other outcomes out.
     """
-    moments = problem.moments
     needed = np.zeros(moments.n_rows, dtype=bool)
     needed[occurring] = True
     needed |= ~moments.equality
     if moments.shiftable:
-        last = np.full(int(moments.cell_of_row.max()) + 1, -1)
+        last = np.full(moments.n_cells, -1)
         present = np.flatnonzero(needed)
         last[moments.cell_of_row[present]] = present
         needed[last[last >= 0]] = False
         return needed
-    at_end = np.zeros(int(moments.cell_of_node.max()) + 1, dtype=bool)
+    at_end = np.zeros(moments.n_cells, dtype=bool)
     at_end[moments.cell_of_node[~moments.allowed.all(axis=1)]] = True
     return needed & ~(at_end[moments.cell_of_row] & moments.equality)
 

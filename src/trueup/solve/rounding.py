@@ -97,7 +97,7 @@ def _meet_equality(moments: MomentRows, means: Floats, node_weight: Floats) -> F
         first
     ]
     residual = moments.residuals(node_weight[:, None] * means)
-    excess = np.zeros(int(moments.cell_of_node.max()) + 1)
+    excess = np.zeros(moments.n_cells)
     excess[moments.cell_of_row[rows]] = residual[rows]
     too_high = excess[moments.cell_of_node] > 0
     vertex = np.where(
@@ -125,7 +125,7 @@ def _meet_inequalities(
     anchored = moments.residuals(node_weight[:, None] * moments.anchors)[rows]
     room = np.maximum(violation - np.minimum(anchored, 0), 1e-300)
     needed = np.where(violation > 0, np.minimum(violation / room, 1), 0)
-    share = np.zeros(int(moments.cell_of_node.max()) + 1)
+    share = np.zeros(moments.n_cells)
     np.maximum.at(share, moments.cell_of_row[rows], needed)
     mix = share[moments.cell_of_node][:, None]
     return (1 - mix) * means + mix * moments.anchors

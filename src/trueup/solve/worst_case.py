@@ -1,32 +1,74 @@
-"""The exact worst case of a fixed map, and the error at which it breaks even."""
+"""The exact worst case of anything fixed, and the error at which it breaks even."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from trueup._validate import Bools, Floats
+from trueup._validate import Floats
 from trueup.core.losses import Deployment
-from trueup.solve.certificate import Bound, lower_bound
-from trueup.solve.conic import add_kernels
-from trueup.solve.model import ConicModel
-from trueup.solve.problem import ProjectionProblem
+from trueup.core.moments import MomentRows
+from trueup.solve.certificate import Bound, certified_minimum
+from trueup.solve.conic import Kernels, add_kernels
+from trueup.solve.exact import FORMS, CellPrograms, best_multipliers
+from trueup.solve.model import Block, ConicModel
+from trueup.solve.problem import ProjectionProblem, Rows
+
+NOTHING = Bound(base=-np.inf, steepness=0.0, rounding=0.0)
 
 
 def worst_case(
     problem: ProjectionProblem, primary_losses: Floats, deployed: Deployment
 ) -> tuple[Bound, Floats]:
-    """Best certificate for a fixed map, by linear programming, and its multipliers.
+    """Best certificate for a fixed map, and its multipliers.
 
-    Its dual value is the smallest improvement over all admissible truths.
+    Its value is the smallest improvement over all admissible truths.
     """
-    advantage, impossible = _advantage(problem, primary_losses, deployed)
-    model = ConicModel()
-    kernels = add_kernels(model, problem, problem.pairs)
-    present = (kernels.index >= 0) & ~impossible
-    cost = problem.pairs.weight[:, None] * advantage
-    model.cost(kernels.index[present], cost[present])
-    multipliers = kernels.multipliers(model.solve())
-    return lower_bound(problem, primary_losses, deployed, multipliers), multipliers
+    gain = (primary_losses - deployed.losses)[problem.pairs.owner]
+    size = float(np.abs(primary_losses).max())
+    return least_gain(
+        problem.moments,
+        problem.pairs,
+        gain,
+        reference_error=problem.reference_error,
+        size=size,
+    )
+
+
+def least_gain(
+    moments: MomentRows,
+    rows: Rows,
+    gain: Floats,
+    *,
+    reference_error: float,
+    size: float,
+) -> tuple[Bound, Floats]:
+    """Certify the least expected gain over all admissible truths, exactly.
+
+    Parameters
+    ----------
+    moments, rows
+        What is believed of the reference, and where the truth is free.
+    gain
+        (rows, K) what is gained on a row under each outcome; any numbers.
+    reference_error
+        Error budget.
+    size
+        Magnitude of the losses the gains are differences of, for rounding.
+    """
+    usable = gain
+    if reference_error == 0:
+        usable = np.where(moments.allowed[rows.node], gain, np.inf)
+    if (usable == -np.inf).any():
+        return NOTHING, np.zeros(moments.n_rows)
+    if moments.form in FORMS:
+        programs = FORMS[moments.form](moments, rows, usable)
+        multipliers = best_multipliers(programs, reference_error)
+    else:
+        multipliers = _by_linear_programme(moments, rows, usable, reference_error)
+    bound = certified_minimum(
+        moments, rows, gain, multipliers, reference_error=reference_error, size=size
+    )
+    return bound, multipliers
 
 
 def break_even(
@@ -34,37 +76,64 @@ def break_even(
 ) -> float:
     """Largest reference error below which the map is guaranteed to improve.
 
-    Minimises the reference's error over all truths under which the map gains nothing;
-    the dual of that linear programme is a set of multipliers, and what is returned is
-    the bound they certify.
+    The multipliers that certify the largest ratio of bound to steepness; what is
+    returned is the ratio they certify.
     """
-    advantage, impossible = _advantage(problem, primary_losses, deployed)
-    if not np.any(advantage):
-        return 0.0
-    if impossible.any():  # a zero that any error may fill, at infinite loss
-        return 0.0
+    gain = (primary_losses - deployed.losses)[problem.pairs.owner]
+    if not np.isfinite(gain).all() or not gain.any():
+        return 0.0  # nothing gained, or a zero that any error may fill
+    moments, rows = problem.moments, problem.pairs
+    if moments.form in FORMS:
+        programs = FORMS[moments.form](moments, rows, gain)
+        multipliers = _best_ratio(programs)
+    else:
+        multipliers = _least_error_without_gain(moments, rows, gain)
+    size = float(np.abs(primary_losses).max())
+    return certified_minimum(
+        moments, rows, gain, multipliers, reference_error=1.0, size=size
+    ).break_even
+
+
+def _best_ratio(programs: CellPrograms) -> Floats:
+    """Dinkelbach: price the size of the multipliers at the ratio reached so far."""
+    ratio, best = 0.0, np.zeros(programs.moments.n_rows)
+    if programs.value(best) > 0:
+        return best  # a gain under every truth whatever: no error can undo it
+    for _ in range(50):
+        multipliers = best_multipliers(programs, ratio)
+        steepness = programs.size_of(multipliers)
+        reached = programs.value(multipliers) / steepness if steepness > 0 else 0.0
+        if reached <= ratio * (1 + 1e-13):
+            break
+        ratio, best = reached, multipliers
+    return best
+
+
+def _by_linear_programme(
+    moments: MomentRows, rows: Rows, gain: Floats, reference_error: float
+) -> Floats:
     model = ConicModel()
-    kernels = add_kernels(model, problem, problem.pairs, price_budget=True)
-    numbers = kernels.index.ravel()
-    gain = (problem.pairs.weight[:, None] * advantage).ravel()
-    no_gain = model.constrain(
-        "nonnegative", [(np.zeros_like(numbers), numbers, gain)], np.zeros(1)
-    )
+    kernels = add_kernels(model, moments, rows, reference_error)
+    present = (kernels.index >= 0) & np.isfinite(gain)
+    cost = rows.weight[:, None] * np.where(present, gain, 0.0)
+    model.cost(kernels.index[present], cost[present])
+    return kernels.multipliers(model.solve())
+
+
+def _least_error_without_gain(moments: MomentRows, rows: Rows, gain: Floats) -> Floats:
+    """Multipliers from the least reference error under which nothing is gained."""
+    model = ConicModel()
+    kernels = add_kernels(model, moments, rows, None)
+    no_gain = _forbid_gain(model, kernels, gain)
     solution = model.solve()
     price = float(solution.dual(no_gain)[0])
     if price <= 0:
-        return 0.0
-    multipliers = kernels.multipliers(solution) / price
-    bound = lower_bound(
-        problem, primary_losses, deployed, multipliers, reference_error=1.0
-    )
-    return bound.break_even
+        return np.zeros(moments.n_rows)
+    return kernels.multipliers(solution) / price
 
 
-def _advantage(
-    problem: ProjectionProblem, primary_losses: Floats, deployed: Deployment
-) -> tuple[Floats, Bools]:
-    """(pairs, K) what the map gains under each outcome; where that is -infinity."""
-    advantage = (primary_losses - deployed.losses)[problem.pairs.owner]
-    impossible = ~np.isfinite(advantage)
-    return np.where(impossible, 0.0, advantage), impossible
+def _forbid_gain(model: ConicModel, kernels: Kernels, gain: Floats) -> Block:
+    numbers = kernels.index.ravel()
+    weighted = (kernels.rows.weight[:, None] * gain).ravel()
+    entries = [(np.zeros_like(numbers), numbers, weighted)]
+    return model.constrain("nonnegative", entries, np.zeros(1))
