@@ -18,6 +18,10 @@ Label: TypeAlias = str | int | float | bool
 ROW_SUM_TOLERANCE = 1e-5
 """float32 probabilities of many outcomes miss one by up to about this much."""
 
+EXACT_SUM = 1e-14
+"""Sums this near to one are left alone: dividing would make equal entries of two
+rows (0.4 and 0.4) differ in the last bit, and so different reports of them."""
+
 RECORDED_DEVIATION = 1e-9
 """Row sums nearer to one than this are double rounding, not worth a remark."""
 
@@ -127,7 +131,8 @@ def normalised_rows(array: Floats, name: str) -> tuple[Floats, int]:
             hint="normalise them yourself if that is what they mean; logits and "
             "percentages must be converted first",
         )
-    return array / sums[:, None], int((deviation > RECORDED_DEVIATION).sum())
+    divisor = np.where(deviation > EXACT_SUM, sums, 1.0)
+    return array / divisor[:, None], int((deviation > RECORDED_DEVIATION).sum())
 
 
 def probabilities(values: object, name: str) -> tuple[Floats, int]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 
 import pytest
 
 import trueup
-from contract.project import PACKAGE
+from contract.project import PACKAGE, ROOT
 
 
 def test_public_names_are_sorted_and_distinct():
@@ -49,6 +50,13 @@ def test_every_public_object_has_a_docstring_with_an_example(name):
 
     assert docstring, f"{name} has no docstring"
     assert ">>> " in docstring, f"the docstring of {name} has no example"
+
+
+def test_every_public_object_is_on_the_reference_page():
+    page = (ROOT / "docs" / "reference" / "api.md").read_text(encoding="utf-8")
+    described = re.findall(r"^\.\. auto\w+:: trueup\.(\w+)", page, re.MULTILINE)
+
+    assert sorted(set(described) - {"errors"}) == trueup.__all__
 
 
 @pytest.mark.parametrize(

@@ -71,6 +71,10 @@ class ProperLoss(ABC):
     def deploy(self, reports: Reports, solved: Solved) -> Deployment:
         """Turn a solution into what replaces each report."""
 
+    def constants(self, n_outcomes: int) -> Floats:
+        """(K,) what ``vectors`` leave out: vectors + constants is the loss itself."""
+        return np.zeros(n_outcomes)
+
     def divergence(self, p: Floats, reports: Reports) -> Floats:
         """(n,) excess loss of the reports when the truth is p; never negative."""
         return self.generator(p) + (self.vectors(reports) * p).sum(axis=1)
@@ -122,6 +126,9 @@ class BrierLoss(_DistributionLoss):
     def vectors(self, reports: Reports) -> Floats:
         stated = cast("Distributions", reports).probabilities
         return (stated**2).sum(axis=1, keepdims=True) - 2 * stated
+
+    def constants(self, n_outcomes: int) -> Floats:
+        return np.ones(n_outcomes)
 
     def generator(self, p: Floats) -> Floats:
         return cast("Floats", (p**2).sum(axis=1))
@@ -251,6 +258,9 @@ class ZeroOneLoss(ProperLoss):
         losses[np.arange(len(stated)), stated.value.astype(np.int64)] = -1
         return losses
 
+    def constants(self, n_outcomes: int) -> Floats:
+        return np.ones(n_outcomes)
+
     def generator(self, p: Floats) -> Floats:
         return cast("Floats", p.max(axis=1))
 
@@ -333,6 +343,10 @@ class SquaredLoss(_PointLoss):
 
     def at(self, value: Floats) -> Floats:
         return value[:, None] ** 2 - 2 * value[:, None] * self.support
+
+    def constants(self, n_outcomes: int) -> Floats:
+        del n_outcomes
+        return self.support**2
 
     def generator(self, p: Floats) -> Floats:
         return (p @ self.support) ** 2

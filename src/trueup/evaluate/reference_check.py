@@ -303,6 +303,9 @@ class _Checker:
         self, moments: RungMoments, error: Estimate, p_value: float
     ) -> RungCheck:
         norm = moments.norm(self.level)
+        if p_value >= (1 - self.level) / 2:
+            # The exact test finds nothing, so the approximate limit must not either.
+            error = error._replace(lower=0.0)
         bias_free = debiased_norm(norm.deviation, moments.noise_scale, norm.equality)
         return RungCheck(
             rung=RUNGS[2] if moments.rung == CAPS else moments.rung,

@@ -170,9 +170,21 @@ class RandomisedMap:
         if not isinstance(reports, AnswerConfidence):
             value = answer.astype(np.float64)
             return PointReport._of(value, reports.outcomes, reports.about)
-        confidence = cast("Floats", self._draw.confidence)[np.maximum(found.index, 0)]
-        confidence = np.where(found.index < 0, reports.confidence, confidence)
+        confidence = self._confidence(reports, found)
         return AnswerConfidence._of(answer, confidence, reports.outcomes)
+
+    def expected_losses(self, primary: object) -> Floats:
+        """(n, K) expected loss of the drawn report under each outcome."""
+        reports, found = self._parent._locate(primary)
+        weights = self._weights(reports, found)
+        if not isinstance(reports, AnswerConfidence):
+            return -weights
+        confidence = self._confidence(reports, found)[:, None]
+        return confidence**2 - 2 * confidence * weights
+
+    def _confidence(self, reports: AnswerConfidence, found: Match) -> Floats:
+        fitted = cast("Floats", self._draw.confidence)[np.maximum(found.index, 0)]
+        return np.where(found.index < 0, reports.confidence, fitted)
 
     def distributions(self, primary: object) -> Floats:
         """(n, K) compatible distributions behind the draw."""

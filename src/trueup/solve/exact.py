@@ -84,13 +84,14 @@ class SingleEquality(CellPrograms):
         super().__init__(moments, rows, gain)
         coefficients = np.zeros(moments.anchors.shape)
         coefficients[moments.node, moments.outcome] = moments.coefficient
-        across: Floats = coefficients[self.node]
+        across = coefficients[self.node]
         order = np.lexsort(np.stack([self.gain, across]), axis=1)
         kept = np.zeros(across.shape, dtype=np.int64)
         sizes = lower_hulls(across, self.gain, order, kept)
         x = np.take_along_axis(across, kept, axis=1)
         y = np.take_along_axis(self.gain, kept, axis=1)
-        row, edge = np.nonzero(np.arange(kept.shape[1] - 1) < sizes[:, None] - 1)
+        places = np.arange(1, gain.shape[1])
+        row, edge = np.nonzero(places[None, :] < sizes.reshape(-1, 1))
         step = x[row, edge + 1] - x[row, edge]
         slope = (y[row, edge + 1] - y[row, edge]) / step
         sort = np.lexsort((slope, self.cell[row]))
