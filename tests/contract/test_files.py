@@ -82,9 +82,21 @@ def _read(name):
 
 
 def _tracked_texts():
-    """Files under version control or about to be, as far as they are text."""
+    """Files under version control or about to be, as far as they are text.
+
+    CI may run as another user than the one the checkout belongs to.
+    """
     listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        [
+            "git",
+            "-c",
+            "safe.directory=*",
+            "ls-files",
+            "-z",
+            "--cached",
+            "--others",
+            "--exclude-standard",
+        ],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -26,23 +26,49 @@ def transport_cells(
     """
     n_cells, n_sinks = demand.shape
     potentials = np.zeros((n_cells, n_sinks))
+    # One set of queues serves all cells; making them anew costs more than the cells.
+    largest = 1
+    for b in range(n_cells):
+        largest = max(largest, start[b + 1] - start[b])
+    keys = np.empty((n_sinks * n_sinks, largest))
+    rows = np.empty((n_sinks * n_sinks, largest), dtype=np.int64)
+    queued = np.zeros((n_sinks * n_sinks, largest), dtype=np.bool_)
     for b in range(n_cells):
         lo, hi = start[b], start[b + 1]
-        _transport(weight[lo:hi], cost[lo:hi], demand[b], flow[lo:hi], potentials[b])
+        if hi - lo == 1:  # a lone row takes all there is, at its own price
+            flow[lo] = demand[b]
+            for s in range(n_sinks):
+                potentials[b, s] = cost[lo, s] if cost[lo, s] < np.inf else 0.0
+            continue
+        queued[:, : hi - lo] = False
+        _transport(
+            weight[lo:hi],
+            cost[lo:hi],
+            demand[b],
+            flow[lo:hi],
+            potentials[b],
+            keys,
+            rows,
+            queued,
+        )
     return potentials
 
 
 @njit(cache=True)
 def _transport(
-    weight: Floats, cost: Floats, demand: Floats, flow: Floats, potential: Floats
+    weight: Floats,
+    cost: Floats,
+    demand: Floats,
+    flow: Floats,
+    potential: Floats,
+    keys: Floats,
+    rows: Ints,
+    queued: Floats,
 ) -> None:
     n_rows, n_sinks = cost.shape
     dust = _DUST * demand.sum()
     left = demand.copy()
-    keys = np.empty((n_sinks * n_sinks, n_rows))
-    rows = np.empty((n_sinks * n_sinks, n_rows), dtype=np.int64)
     size = np.zeros(n_sinks * n_sinks, dtype=np.int64)
-    queued = np.zeros((n_sinks * n_sinks, n_rows), dtype=np.bool_)
     distance = np.empty(n_sinks)
     previous = np.empty(n_sinks, dtype=np.int64)
     for n in range(n_rows):

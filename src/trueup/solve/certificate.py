@@ -103,11 +103,9 @@ def _centred(moments: MomentRows, multipliers: Floats) -> Floats:
     """Shift the multipliers of each cell to mid-range, where a shift is free."""
     if not moments.shiftable:
         return multipliers
-    n_cells = moments.n_cells
-    low, high = np.full(n_cells, np.inf), np.full(n_cells, -np.inf)
-    np.minimum.at(low, moments.cell_of_row, multipliers)
-    np.maximum.at(high, moments.cell_of_row, multipliers)
-    return multipliers - ((low + high) / 2)[moments.cell_of_row]
+    table = multipliers.reshape(moments.n_cells, -1)
+    centre = (table.min(axis=1, keepdims=True) + table.max(axis=1, keepdims=True)) / 2
+    return (table - centre).ravel()
 
 
 @dataclass(frozen=True, eq=False)
