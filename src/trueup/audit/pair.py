@@ -14,7 +14,7 @@ import numpy as np
 from trueup._arrays import distinct_rows, group_sums
 from trueup._validate import Bools, Floats, Ints
 from trueup.core.joint import JointTable
-from trueup.core.moments import POINT, MomentRows, Trust, _as_trusted
+from trueup.core.moments import POINT, MomentRows, Trust, as_trusted
 from trueup.core.properties import Identification, cap_impossible
 from trueup.core.reports import AnswerConfidence, Reports
 from trueup.solve.problem import ProjectionProblem, Rows
@@ -92,7 +92,7 @@ class Pair:
     def from_joint(cls, joint: JointTable, trust: Trust) -> Self:
         """Write down what both predictors claim."""
         problem = ProjectionProblem.from_joint(joint, trust)
-        reports, about = _as_trusted(joint.reference, trust)
+        reports, about = as_trusted(joint.reference, trust)
         reference = _side(
             REFERENCE,
             reports,

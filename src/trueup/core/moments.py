@@ -201,29 +201,41 @@ def _point_trust(
 
 
 def moment_rows(joint: JointTable, trust: Trust) -> MomentRows:
-    """Write down what the trusted reference implies for the truth."""
-    reports, about = _as_trusted(joint.reference, trust)
+    """Write down what the trusted reference implies, every report its own cell."""
+    reports, about = as_trusted(joint.reference, trust)
     _warn_about_caps(reports, trust)
-    answers = reports.answers()
-    reading = about.identify(reports)
     cell_key = _cell_keys(reports, trust.rung)[joint.reference_index]
-    node_key = np.zeros(len(cell_key))
-    if trust.rung in ("mean", "confidence") and answers is not None:
-        node_key = answers[joint.reference_index].astype(np.float64)
-    grouped = np.column_stack([joint.group_index, cell_key])
-    _, cell_of_pair = distinct_rows(grouped)
-    first, node_of_pair = distinct_rows(np.column_stack([cell_of_pair, node_key]))
-    return _assemble(
-        reading,
-        report_of_pair=joint.reference_index,
-        report_of_node=joint.reference_index[first],
-        node_of_pair=node_of_pair,
-        cell_of_node=cell_of_pair[first],
-        weights=joint.weights,
+    _, cell_of_pair = distinct_rows(np.column_stack([joint.group_index, cell_key]))
+    return pooled_rows(
+        reports, about, joint.reference_index, cell_of_pair, joint.weights
     )
 
 
-def _as_trusted(reference: Reports, trust: Trust) -> tuple[Reports, Property]:
+def pooled_rows(
+    reports: Reports,
+    about: Property,
+    report_of_pair: Ints,
+    cell_of_pair: Ints,
+    weights: Floats,
+) -> MomentRows:
+    """Moments of reports pooled into given cells, which number from zero.
+
+    Pairs in one cell share a node where the property lets them: where all their
+    moments have the same coefficients.
+    """
+    kind = about.merge_key(reports)[report_of_pair]
+    first, node_of_pair = distinct_rows(np.column_stack([cell_of_pair, kind]))
+    return _assemble(
+        about.identify(reports),
+        report_of_pair=report_of_pair,
+        report_of_node=report_of_pair[first],
+        node_of_pair=node_of_pair,
+        cell_of_node=cell_of_pair[first],
+        weights=weights,
+    )
+
+
+def as_trusted(reference: Reports, trust: Trust) -> tuple[Reports, Property]:
     """The reference's reports as the rung reads them."""
     if trust.rung in RUNGS[:3]:
         if isinstance(reference, Distributions):
@@ -292,9 +304,7 @@ def _assemble(
         outcome=reading.outcome[entry],
         coefficient=reading.coefficient[entry],
         anchors=_anchors(reading, report_of_pair, node_of_pair, weights),
-        allowed=_allowed(
-            reading, report_of_pair, report_of_node, node_of_pair, cell_of_node
-        ),
+        allowed=_allowed(reading, report_of_pair, node_of_pair, cell_of_node),
         slot_of_row=slot_of_row,
         form=reading.form,
     )
@@ -326,11 +336,10 @@ def _anchors(
 def _allowed(
     reading: Identification,
     report_of_pair: Ints,
-    report_of_node: Ints,
     node_of_pair: Ints,
     cell_of_node: Ints,
 ) -> Bools:
-    """Zeros of a report hold on its node if the whole cell sits at the same extreme.
+    """Zeros all reports of a node share, if the whole cell sits at the same extreme.
 
     Otherwise the pooled moment lies strictly inside its range and rules nothing out.
     """
@@ -341,4 +350,6 @@ def _allowed(
     np.minimum.at(low, cell_of_pair, extreme)
     np.maximum.at(high, cell_of_pair, extreme)
     pure = ((low == high) & (low != 0))[cell_of_node]
-    return reading.allowed[report_of_node] | ~pure[:, None]
+    shared = np.zeros((len(cell_of_node), reading.allowed.shape[1]), dtype=bool)
+    np.logical_or.at(shared, node_of_pair, reading.allowed[report_of_pair])
+    return shared | ~pure[:, None]

@@ -82,6 +82,10 @@ class Property(ABC):
     def identify(self, reports: Reports) -> Identification:
         """The identification functions of these reports."""
 
+    def merge_key(self, reports: Reports) -> Floats:
+        """(n,) equal where two reports have the same coefficients T."""
+        return np.zeros(len(reports))
+
     def reordered(self, old: Sequence[Label], new: Sequence[Label]) -> Property:
         """The same property with the outcomes in another order."""
         del old, new
@@ -143,6 +147,9 @@ class AnswerConfidenceProperty(Property):
     @property
     def title(self) -> str:
         return "an answer and a confidence"
+
+    def merge_key(self, reports: Reports) -> Floats:
+        return cast("AnswerConfidence", reports).answer.astype(np.float64)
 
     def identify(self, reports: Reports) -> Identification:
         stated = cast("AnswerConfidence", reports)
@@ -207,6 +214,9 @@ class QuantileProperty(Property):
     def title(self) -> str:
         return f"{self.level:g}-quantile"
 
+    def merge_key(self, reports: Reports) -> Floats:
+        return cast("PointReport", reports).value
+
     def identify(self, reports: Reports) -> Identification:
         stated = cast("PointReport", reports).value[:, None]
         below, up_to = self.values < stated, self.values <= stated
@@ -248,6 +258,9 @@ class ExpectileProperty(Property):
     def title(self) -> str:
         return f"{self.level:g}-expectile"
 
+    def merge_key(self, reports: Reports) -> Floats:
+        return cast("PointReport", reports).value
+
     def identify(self, reports: Reports) -> Identification:
         stated = cast("PointReport", reports).value[:, None]
         residual = self.values - stated
@@ -276,6 +289,9 @@ class ModeProperty(Property):
     @property
     def title(self) -> str:
         return "mode"
+
+    def merge_key(self, reports: Reports) -> Floats:
+        return cast("PointReport", reports).value
 
     def identify(self, reports: Reports) -> Identification:
         stated = cast("PointReport", reports).value.astype(np.int64)
