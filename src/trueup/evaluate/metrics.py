@@ -268,7 +268,7 @@ class _Report:
     n_draws: int
 
     def compared(self, first: Scores, second: Scores | None) -> Evaluation:
-        """The first predictor's evaluation, with the second's inside if there is one."""
+        """The first predictor's evaluation, with the second's inside it."""
         if second is None:
             return self._evaluation(_OWN, first, {}, None)
         shared = [name for name in first.statistics if name in second.statistics]
