@@ -157,7 +157,11 @@ class Certificate:
 
     @property
     def gap(self) -> float:
-        """Feasible upper bound minus certified lower bound."""
+        """Feasible upper bound minus certified lower bound.
+
+        For confidence and zero-one loss the upper bound is that of maps which give
+        the same answers; a map that draws answers may do better and has its own.
+        """
         return self.upper_bound - self.guaranteed_improvement
 
     @cached_property
