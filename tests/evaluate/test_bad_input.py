@@ -100,7 +100,7 @@ def test_reliability_curve_refuses(reports, options, message):
 
 
 def test_baselines_refuse():
-    fitted = TemperatureScaling.fit(np.tile(P, (4, 1)), [0, 1, 0, 1] * 3)
+    fitted = TemperatureScaling.fit(np.tile(P, (2, 1)), [0, 1, 0, 0, 0, 1])
 
     with pytest.raises(TrueupError, match="Did you mean 'temperature'"):
         get_baseline("temprature")

@@ -37,9 +37,7 @@ class _BoundedPayoffs(Programme):
 def _limit_payoffs(model: ConicModel, stakes: Stakes, sign: float) -> Block:
     side = stakes.side
     offers, n_outcomes = side.offers, side.moments.anchors.shape[1]
-    offer, outcome = np.divmod(
-        np.arange(len(offers.node) * n_outcomes), n_outcomes
-    )
+    offer, outcome = np.divmod(np.arange(len(offers.node) * n_outcomes), n_outcomes)
     place, moment, value = stakes.add(pull_entries(side, offers.node[offer], outcome))
     entries = [(place, moment, sign * value)]
     if not side.moments.shiftable:  # there the price of every trade is zero
@@ -135,7 +133,8 @@ def find_arbitrage(pair: Pair) -> Arbitrage:
     trade = _BoundedPayoffs(pair).solve()
     multipliers = (trade.reference, trade.primary)
     payoffs = tuple(
-        _within_one(side, one) for side, one in zip(pair.sides, multipliers, strict=True)
+        _within_one(side, one)
+        for side, one in zip(pair.sides, multipliers, strict=True)
     )
     contracts = Contracts(pair, (payoffs[0], payoffs[1]), trade.rates)
     if contracts.profit > _DUST:

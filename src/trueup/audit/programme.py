@@ -48,9 +48,7 @@ class Stakes:
     pressure: list[tuple[Block, float]] = field(default_factory=list)
     """Blocks of (offers, K) limits on payoffs, with the sign of their entries."""
 
-    def add(
-        self, entries: tuple[Ints, Ints, Floats]
-    ) -> tuple[Ints, Ints, Floats]:
+    def add(self, entries: tuple[Ints, Ints, Floats]) -> tuple[Ints, Ints, Floats]:
         """Entries (row, moment row, value) with variables, stakes left out dropped."""
         row, moment, value = entries
         kept = self.number[moment] >= 0
@@ -183,9 +181,7 @@ def _add_profit(
     return place, ceiling
 
 
-def pull_entries(
-    side: Side, node: Ints, outcome: Ints
-) -> tuple[Ints, Ints, Floats]:
+def pull_entries(side: Side, node: Ints, outcome: Ints) -> tuple[Ints, Ints, Floats]:
     """T of the moments at (node, outcome), as (place, moment row, coefficient)."""
     from scipy import sparse  # noqa: PLC0415 - not part of importing us
 

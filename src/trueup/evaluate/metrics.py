@@ -240,8 +240,7 @@ def evaluate(
         outcomes=outcomes,
         sample_weight=sample_weight,
     )
-    n_given = len(np.asarray(labels))
-    units = _units(read_codes(blocks, n_given, "blocks"), sample)
+    units = _units(read_codes(blocks, sample.n_given, "blocks"), sample)
     plan = Plan(read_whole_number(n_bins, "n_bins", at_least=1), chosen, units)
     first = score(sample, plan)
     second = None

@@ -239,7 +239,7 @@ def check_reference(
         outcomes=outcomes,
         sample_weight=sample_weight,
     )
-    codes = read_codes(groups, len(np.asarray(labels)), "groups")
+    codes = read_codes(groups, sample.n_given, "groups")
     group = None if codes is None else codes[sample.used]
     if n_bins is None:
         bins = min(MOST_BINS, max(1, len(sample) // ITEMS_PER_BIN))

@@ -56,9 +56,9 @@ def best_temperature(slope: Callable[[float], float], what: str) -> float:
     if first >= 0 or last <= 0:
         limit = HOTTEST if first >= 0 else COLDEST
         warnings.warn(
-            f"the temperature of {what} ran to its limit {limit:g}: the sample is "
-            f"fitted best by {'uniform' if first >= 0 else 'certain'} reports. Is it "
-            "too small, or are the labels in another order?",
+            f"{what}: the temperature ran to its limit {limit:g}, because the sample "
+            f"is fitted best by {'uniform' if first >= 0 else 'certain'} reports. Is "
+            "it too small, or are its outcomes in another order?",
             DoubtfulInputWarning,
             stacklevel=5,
         )
