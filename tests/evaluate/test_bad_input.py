@@ -36,7 +36,11 @@ ANSWERS = AnswerConfidence(
         ((P, [0, 1, 0]), {"against": P[:2]}, "predictions has 3 rows but against ha"),
         ((P, [0, 1, 0]), {"against": np.ones((3, 3)) / 3}, "against is about 3 outcom"),
         ((P, [0, 1, 0]), {"level": 1}, "level must lie strictly between"),
-        ((P, [0, 1, 0]), {"n_bootstrap": 0}, "n_bootstrap must be a whole number >= 10"),
+        (
+            (P, [0, 1, 0]),
+            {"n_bootstrap": 0},
+            "n_bootstrap must be a whole number >= 10",
+        ),
         ((P, [0, 1, 0]), {"n_bins": 2.5}, "n_bins must be a whole number"),
         ((P, [0, 1, 0]), {"rng": 7}, r"default_rng\(7\)"),
         ((P, [0, 1, 0]), {"blocks": [1, 2]}, "labels has 3 rows but blocks has 2"),
@@ -78,7 +82,9 @@ def test_check_reference_refuses(options, message):
 def test_an_absent_rung_says_why():
     check = check_reference(ANSWERS, ["A", "B", "B"], n_resamples=100)
 
-    with pytest.raises(TrueupError, match="'distribution' is absent: the reference rep"):
+    with pytest.raises(
+        TrueupError, match="'distribution' is absent: the reference rep"
+    ):
         check["distribution"]
     with pytest.raises(TrueupError, match="Did you mean 'confidence'"):
         check["confidense"]

@@ -7,11 +7,11 @@ import warnings
 
 import numpy as np
 import pytest
-from evaluate.labelled import draw_labels, softmax
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import trueup
+from evaluate.labelled import draw_labels, softmax
 from trueup import AnswerConfidence, PointReport
 from trueup.evaluate import decompose, evaluate
 
@@ -26,9 +26,7 @@ def total(parts):
 def test_the_paper_toy_is_all_geometric():
     """Primary .1 and .7, reference .5, truth .2 and .8 exactly: gain .02, no more."""
     p, q = np.repeat([0.1, 0.7], 5), np.full(10, 0.5)
-    parts = decompose(
-        trueup.fit(p, q), p, q, [1, 0, 0, 0, 0, 1, 1, 1, 1, 0], **FEW
-    )
+    parts = decompose(trueup.fit(p, q), p, q, [1, 0, 0, 0, 0, 1, 1, 1, 1, 0], **FEW)
 
     assert parts.realised.value == pytest.approx(0.02)
     assert parts.geometric_gain.value == pytest.approx(0.02)
@@ -39,8 +37,8 @@ def test_the_paper_toy_is_all_geometric():
 def test_an_imperfect_reference_costs_what_the_method_says():
     """Reference .2, primary 1 and .05 (weights 1/4, 3/4), truth 1 and 0.
 
-    The map moves both down by .0875 = (.2875 - .2): (.9125, 0 at least ...); the labels
-    show a change of -.01625 in binary squared error in the method's counterexample.
+    The primary says .2875 on average, so the map is (.8, 0). Binary squared error
+    rises from .75 * .0025 to .25 * .04, Brier by twice .008125.
     """
     p, q, weights = np.array([1, 0.05]), np.array([0.2, 0.2]), [1, 3]
     fitted = trueup.fit(p, q, sample_weight=weights)
@@ -72,11 +70,8 @@ def _world(rng, kind, n_items):
     values = np.array([0.0, 1.0, 3.0])
 
     def point(p):
-        if kind == "mean":
-            value = np.round(p @ values, 1)
-        else:
-            value = values[p.argmax(axis=1)]
-        return PointReport(value=value, outcomes=values, property=kind)
+        stated = np.round(p @ values, 1), values[p.argmax(axis=1)]
+        return PointReport(value=stated[kind != "mean"], outcomes=values, property=kind)
 
     return point(sharp), point(blunt), values[labels]
 
@@ -89,6 +84,7 @@ CASES = [
     ("answer", {"trust": "mean"}),
     ("answer", {"trust": "confidence"}),
     ("answer", {"trust": "answer-confidence", "caps": True}),
+    ("answer", {"trust": "answer-confidence", "caps": False}),
     ("answer", {"trust": "answer-confidence", "reference_error": 0.05}),
     ("mean", {}),
     ("median", {}),

@@ -7,9 +7,9 @@ import math
 
 import numpy as np
 import pytest
-from evaluate.labelled import random_world
 
 import trueup
+from evaluate.labelled import random_world
 from trueup import AnswerConfidence
 from trueup.evaluate import check_reference, evaluate, reliability_curve
 

@@ -6,8 +6,8 @@ import time
 
 import numpy as np
 import pytest
-from evaluate.labelled import draw_labels, random_world, softmax
 
+from evaluate.labelled import draw_labels, random_world, softmax
 from trueup import AnswerConfidence
 from trueup.evaluate import evaluate
 

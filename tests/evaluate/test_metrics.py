@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from evaluate.labelled import answer_worlds, distribution_worlds, random_world
 from hypothesis import given
 from numpy.testing import assert_allclose
 
 import trueup
+from evaluate.labelled import answer_worlds, distribution_worlds, random_world
 from trueup import AnswerConfidence
 from trueup.evaluate import evaluate
 
@@ -96,7 +96,8 @@ def test_scikit_learn_agrees(n_outcomes):
     named = {"labels": range(n_outcomes), "sample_weight": weights}
     assert_allclose(found["log_loss"], metrics.log_loss(labels, p, **named))
     assert_allclose(
-        found["brier"], metrics.brier_score_loss(labels, p, **named, scale_by_half=False)
+        found["brier"],
+        metrics.brier_score_loss(labels, p, **named, scale_by_half=False),
     )
     top = metrics.brier_score_loss(hit, p.max(axis=1), sample_weight=weights)
     assert_allclose(found["brier_top"], top)
@@ -250,7 +251,7 @@ def test_a_one_dimensional_array_is_the_chance_of_outcome_one():
 
 def test_the_package_is_the_function():
     """Importing a part of the package must not hide the function of the same name."""
-    import trueup.evaluate.reliability  # noqa: F401
+    import trueup.evaluate.reliability
 
     result = trueup.evaluate([0.9, 0.2], [1, 0], **FEW)
 

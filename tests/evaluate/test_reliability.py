@@ -6,9 +6,9 @@ import json
 
 import numpy as np
 import pytest
-from evaluate.labelled import draw_labels, random_world
 from numpy.testing import assert_allclose
 
+from evaluate.labelled import draw_labels, random_world
 from trueup import AnswerConfidence
 from trueup.evaluate import evaluate, reliability_curve
 

@@ -12,7 +12,7 @@ from typing import cast
 
 import numpy as np
 
-from trueup._validate import Floats
+from trueup._validate import Floats, Ints
 from trueup.core.properties import AnswerConfidenceProperty
 from trueup.core.reports import AnswerConfidence, Distributions, PointReport, Reports
 
@@ -64,7 +64,7 @@ def _points(reports: PointReport, payoffs: Floats) -> Floats:
     return _on_a_line(payoffs, np.abs(level - (residual < 0)) * residual)
 
 
-def _modes(stated: Floats | np.ndarray, payoffs: Floats) -> Floats:  # type: ignore[type-arg]
+def _modes(stated: Ints, payoffs: Floats) -> Floats:
     """Uniform over the mode and any others are the extreme beliefs."""
     rows = np.arange(len(payoffs))
     own = payoffs[rows, stated]

@@ -30,15 +30,18 @@ class Table:
         """Aligned columns for a terminal."""
         cells = [list(self.header), *map(list, self.rows)]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        rules = [["-" * width for width in widths]]
+        above = [cells[0], *rules] if any(self.header) else []
         lines = [
             "  ".join(map(str.ljust, row, widths)).rstrip()
-            for row in (cells[0], ["-" * width for width in widths], *cells[1:])
+            for row in (*above, *cells[1:])
         ]
         return "\n".join([self.caption, "", *lines, *_spaced(self.notes)])
 
     def html(self) -> str:
         """The same for a notebook; every text is escaped."""
         head = "".join(f"<th>{escape(text)}</th>" for text in self.header)
+        head = f"<thead><tr>{head}</tr></thead>" if any(self.header) else ""
         body = "".join(
             "<tr>" + "".join(f"<td>{escape(text)}</td>" for text in row) + "</tr>"
             for row in self.rows
@@ -46,7 +49,7 @@ class Table:
         below = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
         return (
             f"<table><caption>{escape(self.caption)}</caption>"
-            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}"
+            f"{head}<tbody>{body}</tbody></table>{below}"
         )
 
 
@@ -85,8 +88,8 @@ def shortened(
 
 
 def number(value: float) -> str:
-    """Four digits; whole zeros are zeros."""
-    return f"{value:.4g}"
+    """Four digits; what is only rounding is zero."""
+    return f"{0.0 if abs(value) < 1e-10 else value:.4g}"
 
 
 def percent(share: float) -> str:

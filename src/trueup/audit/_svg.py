@@ -10,15 +10,20 @@ import numpy as np
 from trueup._validate import Floats
 
 if TYPE_CHECKING:
-    from trueup.audit.picture import Figure
+    from trueup.audit.picture import Axis, Figure
 
 _SIDE = 300.0
-_LEFT, _TOP = 74.0, 60.0
-_WIDTH, _HEIGHT = 410.0, 494.0
+_LEFT, _TOP = 76.0, 64.0
+_RIGHT, _BOTTOM = _LEFT + _SIDE, _TOP + _SIDE
+_WIDTH = 412.0
+_CLOSE = 0.08
+"""A move that spans less of the axes than this is shown from nearer by."""
+_MIDDLE, _END = ' text-anchor="middle"', ' text-anchor="end"'
 _STYLE = """
 .trueup-page{fill:#fff;stroke:#d5dae1}
-.trueup-text{fill:#1d2530;font-family:system-ui,sans-serif;font-size:12px}
-.trueup-soft{fill:#5b6675;font-family:system-ui,sans-serif;font-size:11px}
+.trueup-text,.trueup-soft{font-family:system-ui,sans-serif;font-size:12px}
+.trueup-text{fill:#1d2530}
+.trueup-soft{fill:#5b6675}
 .trueup-title{font-size:14px;font-weight:600}
 .trueup-grid{stroke:#e8ebef;stroke-width:1}
 .trueup-frame{fill:none;stroke:#8c96a3;stroke-width:1}
@@ -42,54 +47,17 @@ stroke-linejoin:round;stroke-linecap:round}
 }"""
 
 
-class _Scale:
-    """From values to places on the page, both axes alike."""
-
-    def __init__(self, figure: Figure) -> None:
-        window = _window(figure)
-        self.low, self.high = window[:, 0], window[:, 1]
-
-    def __call__(self, point: tuple[float, float] | Floats) -> tuple[float, float]:
-        share = (np.asarray(point) - self.low) / (self.high - self.low)
-        return _LEFT + _SIDE * float(share[0]), _TOP + _SIDE * (1 - float(share[1]))
-
-    def ticks(self, axis: int) -> list[float]:
-        """About five round numbers."""
-        low, high = float(self.low[axis]), float(self.high[axis])
-        rough = (high - low) / 4
-        power = 10.0 ** np.floor(np.log10(rough))
-        step = next(s * power for s in (1, 2, 2.5, 5, 10) if s * power >= rough * 0.999)
-        first = np.ceil(low / step - 1e-9)
-        last = np.floor(high / step + 1e-9)
-        return [float(n * step) for n in np.arange(first, last + 1)]
-
-
-def _window(figure: Figure) -> Floats:
-    """(2, 2) low and high ends: the whole range, or closer where the move is small."""
-    whole = np.array([[axis.low, axis.high] for axis in figure.axes])
-    width = whole[:, 1] - whole[:, 0]
-    points = np.array([figure.primary, figure.projection])
-    move = float((np.abs(points[0] - points[1]) / width).max())
-    if move > 0.12 or move < 1e-6:
-        return whole
-    reach = np.maximum(4 * move, 0.05) * width
-    centre = points.mean(axis=0)
-    low = np.clip(centre - reach, whole[:, 0], whole[:, 1] - 2 * reach)
-    return np.column_stack([low, low + 2 * reach])
-
-
 def draw(figure: Figure) -> str:
     """The whole picture."""
     scale = _Scale(figure)
+    closer = " (close-up)" if scale.is_close else ""
+    subtitle = f"seen on the primary's two most frequent reports{closer}"
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH:g} {_HEIGHT:g}" '
-        f'width="{_WIDTH:g}" height="{_HEIGHT:g}" role="img" '
-        f'aria-label="{escape(_summary(figure))}">',
+        _opening(figure),
         f"<style>{_STYLE}</style>",
-        f'<rect class="trueup-page" x=".5" y=".5" width="{_WIDTH - 1:g}" '
-        f'height="{_HEIGHT - 1:g}" rx="8"/>',
-        _text(24, 26, "Where the truth can be", "trueup-text trueup-title"),
-        _text(24, 44, _subtitle(figure), "trueup-soft"),
+        _rectangle("trueup-page", 0.5, 0.5, _WIDTH - 1, _height(figure) - 1, ' rx="8"'),
+        _text(24, 27, "What the reference allows", "trueup-text trueup-title"),
+        _text(24, 46, subtitle, "trueup-soft"),
         *_grid(figure, scale),
         *_compatible(figure, scale),
         *_move(figure, scale),
@@ -99,118 +67,170 @@ def draw(figure: Figure) -> str:
     return "\n".join(parts)
 
 
-def _summary(figure: Figure) -> str:
+class _Scale:
+    """From values to places on the page."""
+
+    def __init__(self, figure: Figure) -> None:
+        whole = np.array([[axis.low, axis.high] for axis in figure.axes])
+        window = _window(figure, whole)
+        self.is_close = not np.array_equal(window, whole)
+        self.low, self.high = window[:, 0], window[:, 1]
+
+    def __call__(self, point: tuple[float, float] | Floats) -> Floats:
+        across, up = (np.asarray(point) - self.low) / (self.high - self.low)
+        return np.array([_LEFT + _SIDE * across, _BOTTOM - _SIDE * up])
+
+    def ticks(self, axis: int) -> list[float]:
+        """About five round numbers."""
+        low, high = float(self.low[axis]), float(self.high[axis])
+        rough = (high - low) / 4
+        power = 10.0 ** np.floor(np.log10(rough))
+        step = next(s * power for s in (1, 2, 2.5, 5, 10) if s * power >= rough * 0.999)
+        first, last = np.ceil(low / step - 1e-9), np.floor(high / step + 1e-9)
+        return [float(n * step) + 0.0 for n in np.arange(first, last + 1)]
+
+
+def _window(figure: Figure, whole: Floats) -> Floats:
+    """(2, 2) low and high ends: the whole range, or closer where the move is small."""
+    width = whole[:, 1] - whole[:, 0]
+    points = np.array([figure.primary, figure.projection])
+    move = float((np.abs(points[0] - points[1]) / width).max())
+    if not 1e-6 < move < _CLOSE:
+        return whole
+    reach = np.maximum(3 * move, 0.01) * width
+    low = np.clip(points.mean(axis=0) - reach, whole[:, 0], whole[:, 1] - 2 * reach)
+    return np.column_stack([low, low + 2 * reach])
+
+
+def _height(figure: Figure) -> float:
+    return _BOTTOM + 62 + 19 * len(_legend_texts(figure)) - 3
+
+
+def _opening(figure: Figure) -> str:
+    height = _height(figure)
     (a, b), (c, d) = figure.primary, figure.projection
-    return (
+    summary = (
         f"The primary claims {a:.3g} and {b:.3g} for its two most frequent reports; "
         f"the nearest compatible values are {c:.3g} and {d:.3g}."
     )
-
-
-def _subtitle(figure: Figure) -> str:
-    return "given the primary's two most frequent reports"
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH:g}" '
+        f'height="{height:g}" viewBox="0 0 {_WIDTH:g} {height:g}" role="img" '
+        f'aria-label="{escape(summary)}">'
+    )
 
 
 def _text(x: float, y: float, text: str, kind: str, more: str = "") -> str:
     return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}"{more}>{escape(text)}</text>'
 
 
+def _rectangle(  # noqa: PLR0917 - a rectangle has that many numbers
+    kind: str, x: float, y: float, width: float, height: float, more: str = ""
+) -> str:
+    return (
+        f'<rect class="{kind}" x="{x:g}" y="{y:g}" width="{width:g}" '
+        f'height="{height:g}"{more}/>'
+    )
+
+
+def _circle(kind: str, place: Floats, radius: float) -> str:
+    return (
+        f'<circle class="{kind}" cx="{place[0]:.2f}" cy="{place[1]:.2f}" '
+        f'r="{radius:g}"/>'
+    )
+
+
+def _path(kind: str, places: list[Floats], *, close: bool, more: str = "") -> str:
+    steps = "L".join(f"{x:.2f} {y:.2f}" for x, y in places)
+    return f'<path class="{kind}"{more} d="M{steps}{"Z" if close else ""}"/>'
+
+
 def _grid(figure: Figure, scale: _Scale) -> list[str]:
-    right, bottom = _LEFT + _SIDE, _TOP + _SIDE
     parts = []
     for value in scale.ticks(0):
-        x = scale(np.array([value, scale.low[1]]))[0]
-        parts += [
-            f'<path class="trueup-grid" d="M{x:.1f} {_TOP:g}V{bottom:g}"/>',
-            _text(x, bottom + 16, f"{value:g}", "trueup-soft", _MIDDLE),
-        ]
+        x = float(scale(np.array([value, scale.low[1]]))[0])
+        ends = [np.array([x, _TOP]), np.array([x, _BOTTOM])]
+        parts.append(_path("trueup-grid", ends, close=False))
+        parts.append(_text(x, _BOTTOM + 17, f"{value:.10g}", "trueup-soft", _MIDDLE))
     for value in scale.ticks(1):
-        y = scale(np.array([scale.low[0], value]))[1]
-        parts += [
-            f'<path class="trueup-grid" d="M{_LEFT:g} {y:.1f}H{right:g}"/>',
-            _text(_LEFT - 8, y + 4, f"{value:g}", "trueup-soft", _END),
-        ]
-    across, up = figure.axes
+        y = float(scale(np.array([scale.low[0], value]))[1])
+        ends = [np.array([_LEFT, y]), np.array([_RIGHT, y])]
+        parts.append(_path("trueup-grid", ends, close=False))
+        parts.append(_text(_LEFT - 8, y + 4, f"{value:.10g}", "trueup-soft", _END))
+    across, up = map(_axis_label, figure.axes)
+    middle = _LEFT + _SIDE / 2
     parts += [
-        f'<rect class="trueup-frame" x="{_LEFT:g}" y="{_TOP:g}" width="{_SIDE:g}" '
-        f'height="{_SIDE:g}"/>',
-        _text(
-            _LEFT + _SIDE / 2, bottom + 36, _axis_label(across), "trueup-text", _MIDDLE
-        ),
-        f'<g transform="translate(26 {_TOP + _SIDE / 2:g}) rotate(-90)">'
-        + _text(0, 0, _axis_label(up), "trueup-text", _MIDDLE)
-        + "</g>",
+        _rectangle("trueup-frame", _LEFT, _TOP, _SIDE, _SIDE),
+        _text(middle, _BOTTOM + 38, across, "trueup-text", _MIDDLE),
+        f'<g transform="translate(28 {_TOP + _SIDE / 2:g}) rotate(-90)">',
+        _text(0, 0, up, "trueup-text", _MIDDLE),
+        "</g>",
     ]
     return parts
 
 
-_MIDDLE, _END = ' text-anchor="middle"', ' text-anchor="end"'
+def _axis_label(axis: Axis) -> str:
+    return f"{_short(axis.quantity)} where it reports {_short(axis.report)}"
 
 
-def _axis_label(axis: object) -> str:
-    report, quantity = _short(axis.report), axis.quantity  # type: ignore[attr-defined]
-    return f"{quantity} where it reports {report}"
-
-
-def _short(text: str, most: int = 30) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
+def _short(text: str, most: int = 18) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _compatible(figure: Figure, scale: _Scale) -> list[str]:
     places = [scale(corner) for corner in figure.compatible]
-    path = "M" + "L".join(f"{x:.2f} {y:.2f}" for x, y in places)
-    clip = (
-        '<clipPath id="trueup-clip"><rect '
-        f'x="{_LEFT - 2:g}" y="{_TOP - 2:g}" width="{_SIDE + 4:g}" '
-        f'height="{_SIDE + 4:g}"/></clipPath>'
-    )
-    close = "Z" if len(places) > 2 else ""
-    shape = f'<path class="trueup-set" clip-path="url(#trueup-clip)" d="{path}{close}"/>'
     if len(places) == 1:
-        x, y = places[0]
-        shape = f'<circle class="trueup-set" cx="{x:.2f}" cy="{y:.2f}" r="7"/>'
-    return [clip, shape]
+        return [_circle("trueup-set", places[0], 9)]
+    inside = _rectangle("", _LEFT - 1, _TOP - 1, _SIDE + 2, _SIDE + 2)
+    clip = f'<clipPath id="trueup-inside">{inside}</clipPath>'
+    more = ' clip-path="url(#trueup-inside)"'
+    return [clip, _path("trueup-set", places, close=len(places) > 2, more=more)]
 
 
 def _move(figure: Figure, scale: _Scale) -> list[str]:
-    start, end = np.array(scale(figure.primary)), np.array(scale(figure.projection))
-    away = end - start
-    length = float(np.hypot(*away))
+    start, end = scale(figure.primary), scale(figure.projection)
+    length = float(np.hypot(*(end - start)))
     parts = []
-    if length > 16:
-        ahead = away / length
-        side = np.array([-ahead[1], ahead[0]])
-        tip = end - 7 * ahead
-        back = tip - 8 * ahead
-        left, right = back + 4 * side, back - 4 * side
+    if length > 22:  # otherwise the points touch and an arrow only hides them
+        ahead = (end - start) / length
+        side = 4 * np.array([-ahead[1], ahead[0]])
+        tip, back = end - 7 * ahead, end - 16 * ahead
         parts = [
-            f'<path class="trueup-move" d="M{start[0]:.2f} {start[1]:.2f}'
-            f'L{back[0]:.2f} {back[1]:.2f}"/>',
-            f'<path class="trueup-head" d="M{tip[0]:.2f} {tip[1]:.2f}'
-            f"L{left[0]:.2f} {left[1]:.2f}L{right[0]:.2f} {right[1]:.2f}Z"
-            '"/>',
+            _path("trueup-move", [start, back], close=False),
+            _path("trueup-head", [tip, back + side, back - side], close=True),
         ]
-    for kind, (x, y) in (("projection", end), ("primary", start)):
-        parts.append(f'<circle class="trueup-{kind}" cx="{x:.2f}" cy="{y:.2f}" r="6"/>')
-    return parts
+    return [
+        *parts,
+        _circle("trueup-projection", end, 6),
+        _circle("trueup-primary", start, 6),
+    ]
 
 
 def _legend(figure: Figure) -> list[str]:
-    top = _TOP + _SIDE + 62
-    rows = (
-        ('<circle class="trueup-primary" cx="30" cy="{y}" r="5"/>',
-         f"what the primary claims ({_pair(figure.primary)})"),
-        ('<circle class="trueup-projection" cx="30" cy="{y}" r="5"/>',
-         f"nearest compatible reports ({_pair(figure.projection)})"),
-        ('<rect class="trueup-set" x="25" y="{z}" width="10" height="8"/>',
-         "every truth under which the reference is right"),
-    )
-    parts = []
-    for place, (mark, text) in enumerate(rows):
-        y = top + 20 * place
-        parts += [mark.format(y=f"{y:g}", z=f"{y - 4:g}"), _text(44, y + 4, text, "trueup-soft")]
-    return parts
+    top = _BOTTOM + 62
+    marks = [
+        _circle("trueup-primary", np.array([30, top]), 5),
+        _circle("trueup-projection", np.array([30, top + 19]), 5),
+        _rectangle("trueup-set", 25, top + 34, 10, 8),
+    ]
+    lines = [
+        _text(44, top + 4 + 19 * place, text, "trueup-soft")
+        for place, text in enumerate(_legend_texts(figure))
+    ]
+    return [*marks, *lines]
+
+
+def _legend_texts(figure: Figure) -> list[str]:
+    texts = [
+        f"what the primary claims: {_pair(figure.primary)}",
+        f"its projection: {_pair(figure.projection)}",
+        "every pair of values that some admissible truth gives",
+    ]
+    if figure.n_reports > 2:
+        n_reports = f"{figure.n_reports:,}"
+        texts.append(f"The projection is of all {n_reports} reports; these are two.")
+    return texts
 
 
 def _pair(point: tuple[float, float]) -> str:
-    return f"{point[0]:.3g}, {point[1]:.3g}"
+    return f"{point[0]:.3g} and {point[1]:.3g}"

@@ -22,6 +22,11 @@ from trueup.solve.model import Block, ConicModel
 
 _DUST = 1e-7
 """Payoffs that stay below this everywhere are no contract."""
+_ACCEPTED = (
+    "By its own report each predictor believes its contract to be worth nothing or "
+    "more to itself."
+)
+_SURE = "The profit is sure whatever the outcomes, on average over the items."
 
 
 class _BoundedPayoffs(Programme):
@@ -47,7 +52,7 @@ def _limit_payoffs(model: ConicModel, stakes: Stakes, sign: float) -> Block:
 
 
 def _price_entries(side: Side, n_outcomes: int) -> tuple[Ints, Ints, Floats]:
-    """t of every moment of an offer's cell, once for each outcome."""
+    """What every moment of an offer's cell is stated to be, for each outcome."""
     moments, offers = side.moments, side.offers
     row_of = np.full((moments.n_cells, len(side.reading.equality)), -1)
     row_of[moments.cell_of_row, moments.slot_of_row] = np.arange(moments.n_rows)
@@ -104,14 +109,10 @@ class Arbitrage(Shown):
     def _table(self) -> Table:
         table = self.contracts._table()
         caption = f"Arbitrage {number(self.value)}: {table.caption}"
-        notes = (
-            "What the predictor receives; it believes every contract to be worth "
-            "nothing or more.",
-            "The profit is sure whatever the outcomes, on average over the items.",
-        )
         if not len(self.contracts):
-            caption, notes = "Arbitrage 0: no contracts found", ()
-        return Table(caption, table.header, table.rows, (*table.notes, *notes))
+            return Table("Arbitrage 0: no contracts found", table.header, ())
+        notes = (*table.notes, _ACCEPTED, _SURE)
+        return Table(caption, table.header, table.rows, notes)
 
     def to_dict(self) -> dict[str, Any]:
         """The arbitrage as one JSON object."""

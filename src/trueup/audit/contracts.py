@@ -221,9 +221,9 @@ class Contracts(Shown, Sequence[ArbitrageContract]):
             lost = _losses(pair, side, paid, self._rates)
             made += [
                 _contract(pair, side, offer, paid[offer], float(lost[offer]))
-                for offer in np.flatnonzero(paid.any(axis=1))
+                for offer in np.flatnonzero(paid.any(axis=1)).tolist()
             ]
-        return tuple(sorted(made, key=lambda one: -one.contribution))
+        return tuple(sorted(made, key=_rank))
 
     @overload
     def __getitem__(self, index: int) -> ArbitrageContract: ...
@@ -268,6 +268,12 @@ class Contracts(Shown, Sequence[ArbitrageContract]):
             f"Contracts({len(self):,} contracts, sure profit "
             f"{number(self.profit)}{margin})"
         )
+
+
+def _rank(contract: ArbitrageContract) -> tuple[float, float]:
+    """Largest contribution first; bets that only hedge by how much changes hands."""
+    size = contract.share * max(map(abs, contract.payoffs))
+    return -round(contract.contribution, 10), -size
 
 
 def _losses(pair: Pair, side: Side, paid: Floats, rates: Floats) -> Floats:

@@ -3,52 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, overload
 
 import numpy as np
 
 from trueup._validate import Floats
 from trueup.audit._render import Shown, Table, json_number, number
-from trueup.core.losses import Deployment, ProperLoss
-from trueup.core.moments import Trust
-from trueup.solve import conic
-from trueup.solve.certificate import Bound, lower_bound
+from trueup.audit.optimum import Optimum, at_error, certified_optimum
+from trueup.core.losses import Deployment, ProperLoss, get_loss
 from trueup.solve.problem import ProjectionProblem
 from trueup.solve.worst_case import worst_case
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Optimum:
-    """The best map for one assumption, with what it is certified to gain."""
-
-    value: float
-    """Certified, and never below zero: the primary may always be left alone."""
-    deployed: Deployment
-    multipliers: Floats
-    line: Bound
-    """The same map and multipliers under any other reference error."""
-
-
-def certified_optimum(problem: ProjectionProblem, loss: ProperLoss) -> Optimum:
-    """Project once; the map may draw answers, which is then the best there is."""
-    iterate = conic.solve(problem, loss)
-    primary = loss.vectors(problem.atoms)
-    deployed = loss.deploy(problem.atoms, iterate.solved)
-    error, multipliers = problem.reference_error, iterate.multipliers
-    bound = lower_bound(problem, primary, deployed, multipliers)
-    exact, best = worst_case(problem, primary, deployed)
-    if exact.at(error) > bound.at(error):
-        bound, multipliers = exact, best
-    # Without an error some outcomes are ruled out; with any they are not.
-    line = lower_bound(problem, primary, deployed, multipliers, reference_error=1.0)
-    return Optimum(max(bound.at(error), 0.0), deployed, multipliers, line)
-
-
-def at_error(problem: ProjectionProblem, reference_error: float) -> ProjectionProblem:
-    """The same problem with another error budget."""
-    trust = replace(problem.trust, reference_error=float(reference_error))
-    return replace(problem, trust=trust)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,11 +82,10 @@ def guarantee_curve(
 ) -> GuaranteeCurve:
     """Project again for every error below the break-even (certified, attained)."""
     lower, upper = break_even
-    solved = [
-        certified_optimum(at_error(problem, error), loss)
-        for error in errors
-        if error < upper
-    ]
+    solved: list[Optimum] = []
+    for error in errors[errors < upper]:
+        known = solved[-1].needed if solved else None
+        solved.append(certified_optimum(at_error(problem, error), loss, known))
     own = np.zeros(len(errors))
     own[: len(solved)] = [optimum.value for optimum in solved]
     # The map of one point is certified at the others too, along a line; the best of
@@ -207,20 +171,6 @@ class Rungs(Shown, Sequence[RungGuarantee]):
         return f"Rungs({self.loss} loss: {', '.join(parts)})"
 
 
-def rung_guarantee(
-    problem: ProjectionProblem, loss: ProperLoss, population: str, chosen: Trust
-) -> RungGuarantee:
-    """What the rung of one problem guarantees."""
-    trust = problem.trust
-    return RungGuarantee(
-        rung=trust.rung,
-        caps=trust.caps,
-        guaranteed_improvement=certified_optimum(problem, loss).value,
-        assumption=trust.sentence(population),
-        chosen=(trust.rung, trust.caps) == (chosen.rung, chosen.caps),
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class OtherLoss:
     """One map under one loss."""
@@ -294,3 +244,40 @@ class OtherLosses(Shown, Sequence[OtherLoss]):
     def __repr__(self) -> str:
         parts = [f"{one.loss} {number(one.worst_case_improvement)}" for one in self]
         return f"OtherLosses(worst case of one map: {', '.join(parts)})"
+
+
+def other_losses(
+    problem: ProjectionProblem,
+    better: Deployment,
+    own: str,
+    known: dict[str, float],
+    population: str,
+) -> OtherLosses:
+    """Certify one map under every loss that fits the primary's property.
+
+    ``better`` is what the map deploys under the loss named ``own``; under the others
+    its reports are judged. ``known`` are best improvements that need no solving.
+    """
+    rows, undefined = [], []
+    for name in problem.atoms.about.losses:
+        loss = get_loss(name, problem.atoms.about)
+        primary = loss.vectors(problem.atoms)
+        if not np.isfinite(primary).all():
+            undefined.append(name)
+            continue
+        judged = better
+        if better.reports is not None:
+            judged = Deployment(loss.vectors(better.reports), better.reports)
+        bound, _ = worst_case(problem, primary, judged)
+        if name not in known:
+            known[name] = certified_optimum(problem, loss).value
+        rows.append(
+            OtherLoss(
+                loss=name,
+                worst_case_improvement=bound.at(problem.reference_error),
+                best_improvement=known[name],
+                is_own=name == own,
+            )
+        )
+    assumption = problem.trust.sentence(population)
+    return OtherLosses(tuple(rows), assumption, tuple(undefined))

@@ -189,6 +189,7 @@ def imperfect_bound(
     loss: ProperLoss,
     deployed: Deployment,
     multipliers: Floats,
+    *,
     errors: object,
     norm: str,
 ) -> ImperfectBound:
@@ -196,17 +197,17 @@ def imperfect_bound(
     if norm not in NORMS:
         raise UnknownNameError.of("norm", norm, NORMS)
     problem = pair.problem
-    given = _validate.floats(errors, "errors")
     primary = loss.vectors(problem.atoms)
     gain = (primary - deployed.losses)[problem.pairs.owner]
     lifted = _lifted(problem, gain, pair.reference.signed(multipliers))
     bound = lower_bound(problem, primary, deployed, lifted, reference_error=1.0)
     base = bound.base - bound.rounding
-    if given.ndim == 0:
-        size = _validate.non_negative(float(given), "errors")
+    if np.ndim(errors) == 0:  # type: ignore[arg-type]
+        size = _validate.non_negative(errors, "errors")  # type: ignore[arg-type]
         steepness = _dual_norm(pair, lifted, norm)
         described = f"reference error of {number(size)} ({norm.upper()})"
         return ImperfectBound(base, -size * steepness, loss.name, described)
+    given = _validate.floats(errors, "errors")
     _check_vector(pair, given)
     share = pair.reference.cell_share[problem.moments.cell_of_row]
     change = float((share * lifted) @ given)
@@ -235,7 +236,7 @@ def _dual_norm(pair: Pair, multipliers: Floats, norm: str) -> float:
 
 def _check_vector(pair: Pair, errors: Floats) -> None:
     moments = pair.reference.moments
-    _validate.check_finite(np.atleast_1d(errors), "errors")
+    _validate.check_finite(errors, "errors")
     if errors.shape != (moments.n_rows,):
         message = (
             f"errors must be one number, or one for each of the {moments.n_rows:,} "

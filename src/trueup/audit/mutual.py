@@ -249,7 +249,7 @@ def _moves(pair: Pair, side: Side, error: Floats, rates: Floats) -> list[Move]:
             distance=float(distance[cell]),
             share=float(share[cell]),
         )
-        for cell in np.flatnonzero(distance > _DUST)
+        for cell in np.flatnonzero(distance > _DUST).tolist()
     ]
 
 

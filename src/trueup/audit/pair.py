@@ -13,9 +13,9 @@ import numpy as np
 
 from trueup._arrays import distinct_rows, group_sums
 from trueup._validate import Bools, Floats, Ints
+from trueup.core.identification import Identification, cap_impossible
 from trueup.core.joint import JointTable
 from trueup.core.moments import POINT, MomentRows, Trust, as_trusted
-from trueup.core.properties import Identification, cap_impossible
 from trueup.core.reports import AnswerConfidence, Reports
 from trueup.solve.problem import ProjectionProblem, Rows
 
@@ -98,9 +98,9 @@ class Pair:
             reports,
             about.identify(reports),
             problem.moments,
-            joint.reference_index,
-            joint,
-            problem.pairs.node,
+            report_of_pair=joint.reference_index,
+            joint=joint,
+            node=problem.pairs.node,
         )
         impossible = impossible_reports(joint.primary)
         reading = _claims(joint.primary, impossible)
@@ -109,9 +109,9 @@ class Pair:
             joint.primary,
             reading,
             _own_rows(reading, joint),
-            joint.primary_index,
-            replace(joint, group_index=np.zeros_like(joint.group_index)),
-            problem.pairs.owner,
+            report_of_pair=joint.primary_index,
+            joint=joint,
+            node=problem.pairs.owner,
         )
         return cls(joint, problem, reference, primary, impossible)
 
@@ -147,6 +147,30 @@ class Pair:
             for side in self.sides
         )
         return reference, primary
+
+    def forgiven(self) -> Self:
+        """The pair without the claims by which primary reports contradict themselves.
+
+        An answer with too little confidence is then not claimed to be the mode.
+        """
+        reading = self.primary.reading
+        idle = self.impossible[:, None] & ~reading.equality
+        applies = reading.applies & ~idle
+        kept = applies[reading.report, reading.slot]
+        believable = replace(
+            reading,
+            applies=applies,
+            report=reading.report[kept],
+            slot=reading.slot[kept],
+            outcome=reading.outcome[kept],
+            coefficient=reading.coefficient[kept],
+        )
+        primary = replace(
+            self.primary,
+            reading=believable,
+            moments=_own_rows(believable, self.joint),
+        )
+        return replace(self, primary=primary, impossible=np.zeros_like(self.impossible))
 
     def mirrored(self) -> ProjectionProblem:
         """The projection with the sides exchanged: the primary is right, no budget."""
@@ -228,6 +252,7 @@ def _side(
     reports: Reports,
     reading: Identification,
     moments: MomentRows,
+    *,
     report_of_pair: Ints,
     joint: JointTable,
     node: Ints,

@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 
 from trueup._validate import Bools, Floats, Ints
-from trueup.audit import _render
+from trueup.audit._render import number as _number
 from trueup.audit._svg import draw
 from trueup.core.moments import MomentRows
 from trueup.core.reports import AnswerConfidence, Distributions, Reports
@@ -66,7 +66,7 @@ class Figure:
     primary: tuple[float, float]
     projection: tuple[float, float]
     compatible: Floats
-    trust: str
+    n_reports: int
 
     @property
     def svg(self) -> str:
@@ -81,8 +81,7 @@ class Figure:
         """The coordinates as one JSON object."""
         return {
             "axes": [
-                {"report": axis.report, "quantity": axis.quantity}
-                for axis in self.axes
+                {"report": axis.report, "quantity": axis.quantity} for axis in self.axes
             ],
             "primary": list(self.primary),
             "projection": list(self.projection),
@@ -110,7 +109,7 @@ def make_figure(problem: ProjectionProblem, projected: Floats) -> Figure:
     claims = (axes[0].claim, axes[1].claim)
     moved = [float(axis.function @ projected[axis.atom]) for axis in axes]
     corners = _corners(_support(problem, axes), axes)
-    return Figure(axes, claims, (moved[0], moved[1]), corners, problem.trust.title)
+    return Figure(axes, claims, (moved[0], moved[1]), corners, len(problem.atoms))
 
 
 def _axes(problem: ProjectionProblem) -> tuple[Axis, Axis]:
@@ -126,12 +125,11 @@ def _axes(problem: ProjectionProblem) -> tuple[Axis, Axis]:
 
 
 def _axis(reports: Reports, atom: int, leading: int) -> Axis:
-    text = _render.report_text(reports, atom)
     if reports.about.name == "mean":
         values = reports.about.values
         claim = float(reports.keys()[atom, 0])
         low, high = float(values.min()), float(values.max())
-        return Axis(atom, text, "mean outcome", claim, values, low, high)
+        return Axis(atom, _number(claim), "mean", claim, values, low, high)
     if isinstance(reports, AnswerConfidence):
         outcome, claim = int(reports.answer[atom]), float(reports.confidence[atom])
     elif isinstance(reports, Distributions):
@@ -148,9 +146,10 @@ def _axis(reports: Reports, atom: int, leading: int) -> Axis:
         raise InvalidInputError(message)
     function = np.zeros(reports.n_outcomes)
     function[outcome] = 1
-    return Axis(
-        atom, text, f"P({reports.outcomes[outcome]})", claim, function, 0.0, 1.0
-    )
+    name = reports.outcomes[outcome]
+    is_answer = isinstance(reports, AnswerConfidence)
+    text = f"({name}, {_number(claim)})" if is_answer else _number(claim)
+    return Axis(atom, text, f"P({name})", claim, function, 0.0, 1.0)
 
 
 def _support(
@@ -185,9 +184,7 @@ def _support(
     return furthest
 
 
-def _effects(
-    problem: ProjectionProblem, axes: tuple[Axis, Axis], rows: Rows
-) -> Floats:
+def _effects(problem: ProjectionProblem, axes: tuple[Axis, Axis], rows: Rows) -> Floats:
     """(2, rows, K) what an outcome on a row adds to each coordinate."""
     effect = np.zeros((2, len(rows.weight), problem.n_outcomes))
     for place, axis in enumerate(axes):
@@ -223,9 +220,7 @@ def _only(moments: MomentRows, cells: Bools) -> tuple[MomentRows, Ints]:
     return smaller, new_node
 
 
-def _corners(
-    furthest: Callable[[Floats], Floats], axes: tuple[Axis, Axis]
-) -> Floats:
+def _corners(furthest: Callable[[Floats], Floats], axes: tuple[Axis, Axis]) -> Floats:
     """Corners of the set: ask beyond every edge until nothing lies there."""
     scale = np.array([axis.high - axis.low for axis in axes])
     compass = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))
@@ -233,7 +228,10 @@ def _corners(
     found: list[Floats] = []
     for place, point in enumerate(points):
         following = points[(place + 1) % 4]
-        found += [point, *_between(furthest, point, following, scale, _MOST_CORNERS // 4)]
+        found += [
+            point,
+            *_between(furthest, point, following, scale, _MOST_CORNERS // 4),
+        ]
     return _distinct(found, scale)
 
 

@@ -136,7 +136,7 @@ class Programme(ABC):
             for one in stakes
         ]
         rates = normalise_rows(np.maximum(mass, 1e-300))
-        return Trade(*multipliers, rates), slopes
+        return Trade(multipliers[0], multipliers[1], rates), slopes
 
 
 def _first_stakes(side: Side) -> Bools:

@@ -125,8 +125,14 @@ class CellNorm(Statistic):
         self.doubtful = ~self.equality & ~clear & (self.deviation > -doubt)
 
     def moves(self, weighted: Floats, totals: Floats) -> Moves:
-        shown = weighted @ self.moments / totals[:, None]
-        return self.moves_of_noise(shown - self.deviation)
+        # Many outcomes have more cells than items: take a few draws at a time.
+        size = max(1, CHUNK // len(self.deviation))
+        parts = []
+        for start in range(0, len(totals), size):
+            few = slice(start, start + size)
+            shown = weighted[few] @ self.moments / totals[few, None]
+            parts.append(self.moves_of_noise(shown - self.deviation))
+        return _joined(parts)
 
     def moves_of_noise(self, noise: Floats) -> Moves:
         """Moves for (draws, cells) errors of the cells' deviations."""

@@ -33,6 +33,14 @@ class RungCheck:
         How often a reference calibrated at this rung would show such an error.
     n_cells, n_moments
         Over how many cells and moments the error is summed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from trueup.evaluate import check_reference
+    >>> one = check_reference(np.full(100, .7), [1] * 70 + [0] * 30)["mean"]
+    >>> one.n_cells, round(one.error.value, 4), one.reference_error == one.error.upper
+    (1, 0.0, True)
     """
 
     rung: str

@@ -14,7 +14,12 @@ from trueup._validate import Bools, Floats, Ints
 from trueup.core.joint import JointTable
 from trueup.core.losses import Deployment, get_loss
 from trueup.core.moments import POINT, choose_trust
-from trueup.core.reports import Reports, parse_reports, same_outcomes
+from trueup.core.reports import (
+    Distributions,
+    Reports,
+    parse_reports,
+    same_outcomes,
+)
 from trueup.errors import InvalidInputError
 from trueup.evaluate import _render
 from trueup.evaluate._inputs import (
@@ -55,6 +60,15 @@ class Decomposition:
         What the reference's own error cost (negative) or gave (positive): multipliers
         of the worst case times the measured calibration errors. Zero on average for a
         calibrated reference.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import trueup
+    >>> p, q = np.array([.1, .7]), np.array([.5, .5])
+    >>> parts = decompose(trueup.fit(p, q), p, q, [0, 1], n_bootstrap=100)
+    >>> round(parts.realised.value, 6), round(parts.miscalibration_risk.value, 6)
+    (0.02, 0.0)
     """
 
     realised: Estimate
@@ -211,7 +225,7 @@ class _Items:
         labels: object,
         sample_weight: object | None,
     ) -> _Items:
-        known = fitted.table.fitted
+        known = Distributions(np.empty((0, len(fitted.outcomes))), fitted.outcomes)
         first = same_outcomes(
             parse_reports(primary, "primary", None), known, "primary", "the map"
         )
@@ -293,7 +307,7 @@ def _worst_case(
         items.primary, items.reference, counts=items.weights, groups=kept
     )
     rung = None if certificate.trust == POINT else certificate.trust
-    trust = choose_trust(joint, rung, certificate.caps or None, 0.0)
+    trust = choose_trust(joint, rung, certificate.caps if rung else None, 0.0)
     problem = ProjectionProblem.from_joint(joint, trust)
     places = _places(items, joint, kept)
     loss = get_loss(fitted.loss, joint.primary.about)

@@ -45,6 +45,16 @@ class Evaluation:
         without ``against``. The intervals are of the paired difference.
     against
         The other predictor's evaluation, under the same resampling.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> p = np.array([.9, .8, .3, .6])
+    >>> result = evaluate(p, [1, 1, 0, 0], against=np.full(4, .5), n_bootstrap=100)
+    >>> "log_loss" in result, result["accuracy"].value
+    (True, 0.75)
+    >>> round(result.differences["brier"].value, 3)
+    -0.25
     """
 
     metrics: Mapping[str, Estimate]

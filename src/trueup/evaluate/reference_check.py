@@ -53,6 +53,15 @@ class ReferenceCheck:
         these labels or has a tolerable error; the first rung if there is none.
     recommendation
         The same as a sentence.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> check = check_reference(np.full(100, .9), [1] * 60 + [0] * 40)
+    >>> check.recommendation[:48]
+    "These 100 labels contradict every rung, even 'me"
+    >>> round(check["mean"].error.value, 4)
+    0.3
     """
 
     rungs: tuple[RungCheck, ...]

@@ -50,6 +50,13 @@ class ReliabilityCurve:
         Sum over bins of share times the distance between observed and stated.
     p_value
         How often a calibrated predictor would show an ECE as large as this.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> curve = reliability_curve(np.array([.1, .1, .9, .9]), [0, 0, 1, 1], outcome=1)
+    >>> curve.stated, curve.observed
+    (array([0.1, 0.9]), array([0., 1.]))
     """
 
     lower_edge: Floats

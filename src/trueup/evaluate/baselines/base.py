@@ -43,6 +43,14 @@ class BaselineMap(ABC):
     Made by the ``fit`` of its class, applied with :meth:`apply`, kept with
     :meth:`save`; :func:`trueup.load` reads it back. Unlike ours it carries no
     certificate.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from trueup.evaluate import get_baseline
+    >>> made = get_baseline("histogram")
+    >>> made.needs, made.fit(np.array([.25, .25, .75]), [0, 1, 1])
+    ('labels', HistogramBinning(2 of 10 bins filled, fitted on 3 items))
     """
 
     outcomes: tuple[Label, ...]

@@ -54,6 +54,14 @@ class CrossFitted:
         (n,) the fold of each item.
     title
         The method's name, marked as cross-fitted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> p, y = np.tile([.6, .9], 50), np.tile([0, 1, 1, 1], 25)
+    >>> done = cross_fitted("histogram", p, y)
+    >>> done.is_cross_fitted, done.reports.shape
+    (True, (100, 2))
     """
 
     reports: Any
