@@ -156,13 +156,26 @@ def _relax(
                 if s == t or size[edge] == 0:
                     continue
                 through = distance[s] + keys[edge, 0]
-                # Rounding must not make a cycle of zero cost look profitable.
-                if through < distance[t] - 1e-14 * (1.0 + abs(through)):
+                if through < distance[t] and not _descends(previous, s, t):
                     distance[t] = through
                     previous[t] = s
                     changed = True
         if not changed:
             break
+
+
+@njit(cache=True)
+def _descends(previous: Ints, sink: int, ancestor: int) -> bool:
+    """Whether a chain already comes from ``ancestor``: closing it would be a cycle.
+
+    Flows are optimal, so a cycle that seems to pay is rounding; following it would
+    never end.
+    """
+    while sink >= 0:
+        if sink == ancestor:
+            return True
+        sink = previous[sink]
+    return False
 
 
 @njit(cache=True)
