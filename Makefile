@@ -21,7 +21,7 @@ help:
 	@echo "make test    all tests, with doctests and every example of the documentation"
 	@echo "make check   format, lint, types, layers, sizes, documentation"
 	@echo "make docs    build the documentation into docs/_build/html"
-	@echo "make bench   time fitting on tables of growing size"
+	@echo "make bench   time what should stay fast"
 
 setup: $(SETUP)
 
@@ -45,7 +45,9 @@ docs: $(SETUP)
 	@echo "documentation: docs/_build/html/index.html"
 
 bench: $(SETUP)
-	$(BIN)/python benchmarks/bench_fit.py
+	@set -e; for file in benchmarks/*.py; do \
+		echo "$$file"; $(BIN)/python "$$file"; \
+	done
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

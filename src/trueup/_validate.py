@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Sized
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -38,10 +38,22 @@ def floats(values: object, name: str) -> Floats:
             raise
         message = f"{name} must hold numbers, but could not be read as such: {error}."
         raise InvalidReportError(message) from error
-    if result.size == 0:
+    check_not_empty(result, name)
+    return result
+
+
+def check_not_empty(items: Sized, name: str) -> None:
+    if len(items) == 0:
         message = f"{name} is empty.\nhint: pass at least one item."
         raise InvalidReportError(message)
-    return result
+
+
+def check_one_per_item(array: Floats, name: str) -> None:
+    """A finite number for every item."""
+    if array.ndim != 1:
+        message = f"{name} must be one number per item, got {array.ndim}-D."
+        raise InvalidReportError(message)
+    check_finite(array, name)
 
 
 def _numbers_from_objects(array: NDArray[Any], name: str) -> Floats:

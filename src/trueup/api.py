@@ -125,6 +125,17 @@ def load(path: str | os.PathLike[str]) -> ReportMap:
     """Load a map that was saved with :meth:`ReportMap.save`.
 
     The loaded map applies bit for bit as the saved one did.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> fitted = fit([0.1, 0.7], [0.5, 0.5])
+    >>> with TemporaryDirectory() as folder:
+    ...     fitted.save(Path(folder, "map.json"))
+    ...     again = load(Path(folder, "map.json"))
+    >>> bool((again.apply([0.1, 0.7]) == fitted.apply([0.1, 0.7])).all())
+    True
     """
     return _schema.read(path)
 

@@ -28,11 +28,35 @@ from typing import Self
 
 
 class TrueupError(Exception):
-    """Base of every error trueup raises on purpose."""
+    """Base of every error trueup raises on purpose.
+
+    Examples
+    --------
+    >>> import trueup
+    >>> try:
+    ...     trueup.fit([10, 70], [0.5, 0.5])
+    ... except trueup.TrueupError as error:
+    ...     print(error)
+    primary holds 2 of 2 reports outside [0, 1]; the first is 10.0 at row 0.
+    hint: these look like percentages: divide them by 100.
+    """
 
 
 class TrueupWarning(UserWarning):
-    """Base of every warning trueup issues on purpose."""
+    """Base of every warning trueup issues on purpose.
+
+    Examples
+    --------
+    Fitting on a single item is legal and doubtful:
+
+    >>> import warnings
+    >>> import trueup
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always", trueup.TrueupWarning)
+    ...     fitted = trueup.fit([0.3], [0.5])
+    >>> print(caught[0].message)
+    fitted on one item: its pair of reports is taken as the whole population.
+    """
 
 
 class RelaxedAssumptionWarning(TrueupWarning):

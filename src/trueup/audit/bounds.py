@@ -10,19 +10,16 @@ taken as they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any, Self, TypeAlias, cast
 
 import numpy as np
 
-from trueup import _validate
-from trueup._validate import Floats, Ints, Label
-from trueup.core.cells import Cells, get_cells
-from trueup.core.joint import JointTable, paired_reports
+from trueup._validate import Floats
+from trueup.audit._items import Bounds, Items, json_number
+from trueup.core.cells import Cells
 from trueup.core.losses import LOSSES, ProperLoss, get_loss
-from trueup.core.moments import MomentRows, Trust, choose_trust, moment_rows
-from trueup.core.properties import Property
 from trueup.core.reports import (
     AnswerConfidence,
     Distributions,
@@ -33,47 +30,8 @@ from trueup.core.reports import (
 )
 from trueup.errors import InvalidInputError, UnknownNameError
 from trueup.maps.report_map import RandomisedMap, ReportMap
-from trueup.solve.problem import Rows, merged_rows
-from trueup.solve.projection import POPULATION
-from trueup.solve.worst_case import least_gain
 
 Metric: TypeAlias = Callable[[Any, Any], float]
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """The least and the greatest value any admissible truth allows.
-
-    Not a confidence interval: the joint table is taken as the population, and both
-    ends are attained by some truth that fits the assumption.
-    """
-
-    lower: float
-    upper: float
-    metric: str
-    assumption: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """The bounds as one JSON object."""
-        ends = {"lower": _number(self.lower), "upper": _number(self.upper)}
-        return asdict(self) | ends
-
-    def __repr__(self) -> str:
-        return f"Bounds({self.metric} in [{self.lower:.6g}, {self.upper:.6g}])"
-
-    def __str__(self) -> str:
-        return f"{self.metric}: {self.lower:.6g} to {self.upper:.6g}. {self.assumption}"
-
-    def _repr_html_(self) -> str:
-        from html import escape  # noqa: PLC0415 - only notebooks need it
-
-        cells = (self.metric, f"{self.lower:.6g}", f"{self.upper:.6g}")
-        row = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
-        return (
-            "<table><thead><tr><th>metric</th><th>at least</th><th>at most</th></tr>"
-            f"</thead><tbody><tr>{row}</tr></tbody></table>"
-            f"<p>{escape(self.assumption)}</p>"
-        )
 
 
 class WorstCase(float):
@@ -94,8 +52,8 @@ class WorstCase(float):
     def to_dict(self) -> dict[str, Any]:
         """The number and its assumption as one JSON object."""
         return {
-            "worst_case_improvement": _number(float(self)),
-            "best_case_improvement": _number(self.best),
+            "worst_case_improvement": json_number(float(self)),
+            "best_case_improvement": json_number(self.best),
             "loss": self.loss,
             "assumption": self.assumption,
         }
@@ -276,111 +234,6 @@ class _PerItem:
     keys: Floats
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Tags(Reports):
-    """Stands in for primary reports where only their identity matters."""
-
-    tags: Floats
-    item: Ints
-    outcomes: tuple[Label, ...] = field(default=())
-
-    @property
-    def about(self) -> Property:
-        message = "tags state no property"
-        raise AttributeError(message)
-
-    def keys(self) -> Floats:
-        return self.tags
-
-    def answers(self) -> None:
-        return None
-
-    def take(self, index: Ints) -> Self:
-        return type(self)(self.tags[index], self.item[index], self.outcomes)
-
-    def reordered(self, outcomes: Sequence[Label]) -> Self:
-        del outcomes
-        return self
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Items:
-    """Both predictors on the same items, the reference rounded to its cells."""
-
-    primary: Reports
-    reference: Reports
-
-    @classmethod
-    def read(
-        cls,
-        primary: object,
-        reference: object,
-        outcomes: Iterable[Any] | None,
-        cells: str | Cells,
-    ) -> Self:
-        """Read user input as :func:`trueup.fit` does."""
-        named = None if outcomes is None else tuple(outcomes)
-        first, second = paired_reports(primary, reference, named)
-        return cls(first, get_cells(cells).merge(second))
-
-    def believe(
-        self,
-        keys: Floats,
-        *,
-        trust: str | None,
-        caps: bool | None,
-        groups: Iterable[Any] | None,
-        sample_weight: object | None,
-        reference_error: float,
-    ) -> Believed:
-        """Items that share a reference report and a key, under an assumption."""
-        error = _validate.non_negative(reference_error, "reference_error")
-        tags = _Tags(keys, np.arange(len(self.primary)), self.primary.outcomes)
-        joint = JointTable.from_reports(
-            tags, self.reference, counts=sample_weight, groups=groups
-        )
-        belief = choose_trust(joint, trust, caps, error)
-        moments = moment_rows(joint, belief)
-        rows = merged_rows(moments.node_of_pair, joint.primary_index, joint.weights)
-        item = cast("_Tags", joint.primary).item
-        return Believed(moments, rows, item, belief, len(self.primary))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Believed:
-    """Rows of the table and what is believed of the reference on them."""
-
-    moments: MomentRows
-    rows: Rows
-    item: Ints
-    """(owners,) an item that stands for each owner of rows."""
-    trust: Trust
-    n_items: int
-
-    def range_of(self, values: Floats, name: str) -> Bounds:
-        """Least and greatest mean of (items, K) values over all admissible truths."""
-        per_row = values[self.item][self.rows.owner]
-        return Bounds(
-            lower=self._least(per_row),
-            upper=-self._least(-per_row),
-            metric=name,
-            assumption=self.trust.sentence(POPULATION.format(n_items=self.n_items)),
-        )
-
-    def _least(self, per_row: Floats) -> float:
-        finite = per_row[np.isfinite(per_row)]
-        error = self.trust.reference_error
-        bound, _ = least_gain(
-            self.moments,
-            self.rows,
-            per_row,
-            reference_error=error,
-            size=float(np.abs(finite).max(initial=0.0)),
-        )
-        # A mean is never below the least value, whatever rounding is allowed for.
-        return max(bound.at(error), float(per_row.min()))
-
-
 def _metric_values(primary: Reports, metric: str | Metric) -> tuple[_PerItem, str]:
     if callable(metric):
         return _called(primary, metric), getattr(metric, "__name__", "metric")
@@ -452,8 +305,3 @@ def _difference(first: Floats, second: Floats) -> Floats:
     """First - second, where both being infinite means that nothing changes."""
     both = np.isinf(first) & np.isinf(second)
     return np.where(both, 0.0, np.where(both, 0.0, first) - np.where(both, 0.0, second))
-
-
-def _number(value: float) -> float | str:
-    """JSON has no infinity."""
-    return value if np.isfinite(value) else str(value)

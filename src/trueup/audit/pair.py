@@ -121,6 +121,13 @@ class Pair:
         return self.problem.pairs
 
     @property
+    def row_of_pair(self) -> Ints:
+        """(pairs of the joint table,) the row each pair was merged into."""
+        nodes = self.problem.moments.node_of_pair
+        keys = np.column_stack([nodes, self.joint.primary_index])
+        return distinct_rows(keys.astype(np.float64))[1]
+
+    @property
     def sides(self) -> tuple[Side, Side]:
         """Reference first, as in every formula."""
         return self.reference, self.primary

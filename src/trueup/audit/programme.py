@@ -12,15 +12,20 @@ truth that is hardest to earn from.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from trueup._arrays import group_sums
 from trueup._validate import Bools, Floats, Ints
 from trueup.audit.pair import Pair, Side
 from trueup.core.simplex import normalise_rows
 from trueup.solve.certificate import ROUNDING, Bound, certified_minimum
-from trueup.solve.model import Block, ConicModel
+from trueup.solve.model import Block, ConicModel, Solution
+
+_ROUNDS = 20
+"""Of adding caps; each adds at least one, in practice four rounds add all."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,105 +38,179 @@ class Trade:
     """(rows, K) estimate of the truth that is hardest to earn from."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Book:
-    """A model whose objective is minus the sure profit of a trade."""
+@dataclass(slots=True, eq=False)
+class Stakes:
+    """The multipliers of one side as variables of a model."""
 
-    pair: Pair
-    model: ConicModel
-    stakes: tuple[Ints, Ints]
-    """Variable numbers of the multipliers, reference first."""
-    ceiling: Block
-    place: Ints
-    """(rows, K) row of the ceiling block; -1 where an outcome is excluded."""
+    side: Side
+    number: Ints
+    """(moment rows,) variable of each multiplier, -1 where there is no stake."""
+    pressure: list[tuple[Block, float]] = field(default_factory=list)
+    """Blocks of (offers, K) limits on payoffs, with the sign of their entries."""
+
+    def add(self, entries: tuple[Ints, Ints, Floats]) -> tuple[Ints, Ints, Floats]:
+        """Entries (row, moment row, value) with variables, stakes left out dropped."""
+        row, moment, value = entries
+        kept = self.number[moment] >= 0
+        return row[kept], self.number[moment[kept]], value[kept]
+
+    def gradient(self, solution: Solution, mass: Floats) -> Floats:
+        """(moment rows,) slope of the objective in each multiplier, staked or not."""
+        moments, offers = self.side.moments, self.side.offers
+        total, price = mass.copy(), np.zeros(moments.n_rows)
+        for block, sign in self.pressure:
+            pressed = sign * solution.dual(block).reshape(len(offers.node), -1)
+            total += group_sums(offers.node, pressed, len(total))
+            price += self._prices(pressed.sum(axis=1))
+        moment = group_sums(
+            moments.row,
+            moments.coefficient * total[moments.node, moments.outcome],
+            moments.n_rows,
+        )
+        return moment - moments.target - price
+
+    def _prices(self, pressed: Floats) -> Floats:
+        moments, offers = self.side.moments, self.side.offers
+        stated = pressed[:, None] * self.side.reading.targets[offers.report]
+        cells = moments.cell_of_node[offers.node]
+        table = group_sums(cells, stated, moments.n_cells)
+        return table[moments.cell_of_row, moments.slot_of_row]
+
+
+class Programme(ABC):
+    """The most profitable trade among those that count."""
+
+    def __init__(self, pair: Pair, excluded: Bools | None = None) -> None:
+        self.pair = pair
+        self.excluded = excluded
+        """(rows, K) outcomes that need not be hedged."""
+
+    @abstractmethod
+    def limit(self, model: ConicModel, reference: Stakes, primary: Stakes) -> None:
+        """Say which trades count."""
 
     def solve(self) -> Trade:
-        """The best trade."""
-        solution = self.model.solve()
-        prices = np.where(self.place >= 0, solution.dual(self.ceiling)[self.place], 0.0)
-        reference, primary = (
-            side.signed(solution.x[stakes])
-            for side, stakes in zip(self.pair.sides, self.stakes, strict=True)
-        )
-        return Trade(reference, primary, normalise_rows(prices + 1e-300))
+        """Find the best trade.
 
-    def limit(self, side: int, size: float) -> None:
-        """At most this stake on every moment of a side."""
-        numbers = self.stakes[side]
-        order, ones = np.arange(numbers.size), np.ones(numbers.size)
-        bound = np.full(numbers.size, size)
-        self.model.constrain("nonnegative", [(order, numbers, ones)], bound)
-        self.model.constrain("nonnegative", [(order, numbers, -ones)], bound)
+        Caps come in as they are needed: of thousands a few dozen matter, and the
+        factorisation is several times faster without the others. A cap is needed
+        where the objective still falls in its multiplier.
+        """
+        staked = [_first_stakes(side) for side in self.pair.sides]
+        for attempt in range(_ROUNDS):
+            trade, slopes = self._attempt(staked)
+            missing = [
+                ~chosen & (slope > _threshold(side))
+                for side, chosen, slope in zip(
+                    self.pair.sides, staked, slopes, strict=True
+                )
+            ]
+            if not any(one.any() for one in missing):
+                break
+            everything = attempt == _ROUNDS - 2
+            staked = [
+                chosen | one | everything
+                for chosen, one in zip(staked, missing, strict=True)
+            ]
+        return trade
 
-    def pin(self, side: int, which: Bools) -> None:
-        """No stake on these moments."""
-        numbers = self.stakes[side][which]
-        if numbers.size:
-            order, ones = np.arange(numbers.size), np.ones(numbers.size)
-            self.model.constrain(
-                "zero", [(order, numbers, ones)], np.zeros(numbers.size)
+    def _attempt(self, staked: list[Bools]) -> tuple[Trade, list[Floats]]:
+        pair, model = self.pair, ConicModel()
+        stakes = [
+            _stakes(model, side, chosen)
+            for side, chosen in zip(pair.sides, staked, strict=True)
+        ]
+        place, ceiling = _add_profit(model, pair, stakes, self.excluded)
+        self.limit(model, *stakes)
+        solution = model.solve()
+        mass = np.where(place >= 0, solution.dual(ceiling)[place], 0.0)
+        multipliers = [
+            one.side.signed(np.where(one.number >= 0, solution.x[one.number], 0.0))
+            for one in stakes
+        ]
+        slopes = [
+            one.gradient(
+                solution,
+                group_sums(one.side.node, mass, len(one.side.moments.anchors)),
             )
-
-    def balance(self, side: int) -> None:
-        """Where a common shift of a cell's multipliers is free, choose mean zero."""
-        moments = self.pair.sides[side].moments
-        if moments.shiftable:
-            self.model.constrain(
-                "zero",
-                [(moments.cell_of_row, self.stakes[side], moments.target)],
-                np.zeros(moments.n_cells),
-            )
+            for one in stakes
+        ]
+        rates = normalise_rows(np.maximum(mass, 1e-300))
+        return Trade(*multipliers, rates), slopes
 
 
-def open_book(pair: Pair, excluded: Bools | None = None) -> Book:
-    """Start a programme over trades.
-
-    ``excluded`` marks (rows, K) outcomes that need not be hedged.
-    """
-    model = ConicModel()
-    n_rows, n_outcomes = pair.shape
-    stakes = (
-        model.variables(pair.reference.moments.n_rows),
-        model.variables(pair.primary.moments.n_rows),
-    )
-    worst = model.variables(n_rows)
-    weight = pair.rows.weight
-    model.cost(worst, weight)
-    hedged = np.ones((n_rows, n_outcomes), dtype=bool) if excluded is None else ~excluded
-    place = np.full(hedged.shape, -1)
-    place[hedged] = np.arange(int(hedged.sum()))
-    row, _ = np.nonzero(hedged)
-    entries = [(np.arange(len(row)), worst[row], -np.ones(len(row)))]
-    for side, numbers in zip(pair.sides, stakes, strict=True):
-        model.cost(numbers, -side.moments.target)
-        entries.append(_pull_entries(side, numbers, place))
-        _respect_signs(model, side, numbers)
-    ceiling = model.constrain("nonnegative", entries, np.zeros(len(row)))
-    return Book(pair, model, stakes, ceiling, place)
+def _first_stakes(side: Side) -> Bools:
+    """All moments but caps."""
+    moments = side.moments
+    return moments.equality | (moments.form != "capped")
 
 
-def _pull_entries(
-    side: Side, numbers: Ints, place: Ints
-) -> tuple[Ints, Ints, Floats]:
-    """Payoff before its price, for every hedged outcome of every row."""
-    from scipy import sparse  # noqa: PLC0415 - not part of importing us
-
-    moments, n_outcomes = side.moments, place.shape[1]
-    n_nodes = len(moments.anchors)
-    table = sparse.csr_array(
-        (moments.coefficient, (moments.node * n_outcomes + moments.outcome, moments.row)),
-        shape=(n_nodes * n_outcomes, moments.n_rows),
-    )
-    row, outcome = np.nonzero(place >= 0)
-    spread = table[side.node[row] * n_outcomes + outcome].tocoo()
-    return spread.row.astype(np.int64), numbers[spread.col], spread.data
+def _threshold(side: Side) -> Floats:
+    return 1e-10 + 1e-8 * side.cell_share[side.moments.cell_of_row]
 
 
-def _respect_signs(model: ConicModel, side: Side, numbers: Ints) -> None:
-    below = numbers[~side.moments.equality]
+def _stakes(model: ConicModel, side: Side, chosen: Bools) -> Stakes:
+    number = np.full(side.moments.n_rows, -1)
+    number[chosen] = model.variables(int(chosen.sum()))
+    model.cost(number[chosen], -side.moments.target[chosen])
+    below = number[chosen & ~side.moments.equality]
     if below.size:
         order, ones = np.arange(below.size), np.ones(below.size)
         model.constrain("nonnegative", [(order, below, ones)], np.zeros(below.size))
+    return Stakes(side, number)
+
+
+def _add_profit(
+    model: ConicModel, pair: Pair, stakes: list[Stakes], excluded: Bools | None
+) -> tuple[Ints, Block]:
+    """Add the largest payout of every row to the objective."""
+    n_rows, n_outcomes = pair.shape
+    hedged = np.ones((n_rows, n_outcomes), dtype=bool)
+    if excluded is not None:
+        hedged &= ~excluded
+    place = np.full(hedged.shape, -1)
+    place[hedged] = np.arange(int(hedged.sum()))
+    row, outcome = np.nonzero(hedged)
+    worst = model.variables(n_rows)
+    model.cost(worst, pair.rows.weight)
+    entries = [(np.arange(len(row)), worst[row], -np.ones(len(row)))]
+    entries += [
+        one.add(pull_entries(one.side, one.side.node[row], outcome)) for one in stakes
+    ]
+    ceiling = model.constrain("nonnegative", entries, np.zeros(len(row)))
+    return place, ceiling
+
+
+def pull_entries(side: Side, node: Ints, outcome: Ints) -> tuple[Ints, Ints, Floats]:
+    """T of the moments at (node, outcome), as (place, moment row, coefficient)."""
+    from scipy import sparse  # noqa: PLC0415 - not part of importing us
+
+    moments = side.moments
+    n_nodes, n_outcomes = moments.anchors.shape
+    key = moments.node * n_outcomes + moments.outcome
+    table = sparse.csr_array(
+        (moments.coefficient, (key, moments.row)),
+        shape=(n_nodes * n_outcomes, moments.n_rows),
+    )
+    spread = table[node * n_outcomes + outcome].tocoo()
+    return spread.row.astype(np.int64), spread.col.astype(np.int64), spread.data
+
+
+def limit_stakes(model: ConicModel, stakes: Stakes, size: float) -> None:
+    """At most this stake on every moment."""
+    numbers = stakes.number[stakes.number >= 0]
+    order, ones = np.arange(numbers.size), np.ones(numbers.size)
+    bound = np.full(numbers.size, size)
+    model.constrain("nonnegative", [(order, numbers, ones)], bound)
+    model.constrain("nonnegative", [(order, numbers, -ones)], bound)
+
+
+def balance(model: ConicModel, stakes: Stakes) -> None:
+    """Where a common shift of a cell's multipliers is free, choose price zero."""
+    moments = stakes.side.moments
+    if moments.shiftable:
+        entries = [(moments.cell_of_row, stakes.number, moments.target)]
+        model.constrain("zero", entries, np.zeros(moments.n_cells))
 
 
 def sure_profit(pair: Pair, trade: Trade, excluded: Bools | None = None) -> Bound:
@@ -150,7 +229,7 @@ def sure_profit(pair: Pair, trade: Trade, excluded: Bools | None = None) -> Boun
         pair.rows,
         against,
         trade.reference,
-        reference_error=np.inf,  # the trade must hold up against any error
+        reference_error=np.inf,  # every outcome counts, also those ruled out
         size=size,
     )
     return Bound(

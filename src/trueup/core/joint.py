@@ -22,6 +22,16 @@ class JointTable:
     Sparse: only pairs that occur are kept. Build one with :meth:`from_counts`.
     Pair p joins ``primary`` report ``primary_index[p]`` with ``reference`` report
     ``reference_index[p]`` in group ``group_index[p]``.
+
+    Examples
+    --------
+    The pair (0.1, 0.5) occurs three times and the pair (0.7, 0.5) once:
+
+    >>> table = JointTable.from_counts([0.1, 0.7], [0.5, 0.5], counts=[3, 1])
+    >>> table
+    JointTable(2 primary x 1 reference reports, 2 pairs, 4 items, 2 outcomes)
+    >>> sorted(table.primary_shares.tolist())
+    [0.25, 0.75]
     """
 
     primary: Reports

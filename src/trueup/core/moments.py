@@ -13,13 +13,9 @@ import numpy as np
 
 from trueup._arrays import distinct_rows, group_sums
 from trueup._validate import Bools, Floats, Ints
+from trueup.core.identification import Identification, cap_impossible
 from trueup.core.joint import JointTable
-from trueup.core.properties import (
-    AnswerConfidenceProperty,
-    Identification,
-    Property,
-    cap_impossible,
-)
+from trueup.core.properties import AnswerConfidenceProperty, Property
 from trueup.core.reports import AnswerConfidence, Distributions, PointReport, Reports
 from trueup.errors import (
     InvalidInputError,

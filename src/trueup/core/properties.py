@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING, ClassVar, cast
 import numpy as np
 
 from trueup import _validate
-from trueup._validate import Bools, Floats, Ints, Label
+from trueup._validate import Floats, Label
+from trueup.core.identification import (
+    OWN,
+    Identification,
+    inequalities,
+    other_outcomes,
+    single_equality,
+    with_caps,
+)
 from trueup.errors import InvalidInputError, InvalidReportError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -25,43 +33,6 @@ if TYPE_CHECKING:
         PointReport,
         Reports,
     )
-
-_NO_EXTREME, _LOW, _HIGH, _OWN = 0, -1, 1, 2
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Identification:
-    """The identification functions of n reports about K outcomes.
-
-    Moments are numbered by ``slot``, alike for all reports of a property. The
-    coefficients T are sparse: entry e says T_{slot[e]}(report[e], outcome[e]).
-    """
-
-    equality: Bools
-    """(S,) whether the moment of a slot vanishes, or is only at most zero."""
-    targets: Floats
-    """(n, S) the numbers t."""
-    applies: Bools
-    """(n, S) whether a report has this moment at all."""
-    report: Ints
-    slot: Ints
-    outcome: Ints
-    coefficient: Floats
-    anchors: Floats
-    """(n, K) a distribution that has the stated property, inside every inequality."""
-    allowed: Bools
-    """(n, K) outcomes possible at all if the report is right: zeros it rules out."""
-    extreme: Ints
-    """(n,) why outcomes are ruled out; zeros survive pooling only among equals."""
-    form: str
-    """Shape of the moments, for solvers that know it: ``single`` (one equality),
-    ``vector`` (a whole distribution), ``capped`` (an equality and caps), ``quantile``
-    or ``mode``."""
-
-    @property
-    def shiftable(self) -> bool:
-        """Whether the moments of a report sum to zero: multipliers may shift."""
-        return self.form == "vector"
 
 
 class Property(ABC):
@@ -111,7 +82,7 @@ class DistributionProperty(Property):
         stated = cast("Distributions", reports).probabilities
         n_reports, n_outcomes = stated.shape
         if n_outcomes == 2:  # one moment, so that a budget is the binary ECE
-            return _single_equality(
+            return single_equality(
                 np.tile([0.0, 1.0], (n_reports, 1)), stated[:, 1], stated
             )
         report, slot = np.divmod(np.arange(stated.size), n_outcomes)
@@ -125,7 +96,7 @@ class DistributionProperty(Property):
             coefficient=np.ones(stated.size),
             anchors=stated,
             allowed=stated > 0,
-            extreme=np.full(n_reports, _OWN),
+            extreme=np.full(n_reports, OWN),
             form="vector",
         )
 
@@ -159,18 +130,10 @@ class AnswerConfidenceProperty(Property):
         indicator[np.arange(len(answer)), answer] = 1
         rest = (1 - confidence[:, None]) / (n_outcomes - 1)
         anchors = np.where(indicator == 1, confidence[:, None], rest)
-        single = _single_equality(indicator, confidence, anchors)
+        single = single_equality(indicator, confidence, anchors)
         if not self.caps or n_outcomes == 2:
             return single
-        return _with_caps(single, answer, confidence, n_outcomes)
-
-
-def cap_impossible(confidence: Floats, n_outcomes: int) -> Bools:
-    """Confidences that cannot belong to the most likely outcome.
-
-    A third, rounded, is still a third.
-    """
-    return confidence < 1 / n_outcomes - 1e-12
+        return with_caps(single, answer, confidence, n_outcomes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -194,7 +157,7 @@ class MeanProperty(Property):
         share = (stated - self.values[low]) / (self.values[high] - self.values[low])
         anchors[:, low], anchors[:, high] = 1 - share, share
         coefficients = np.tile(self.values, (len(stated), 1))
-        return _single_equality(coefficients, stated, anchors)
+        return single_equality(coefficients, stated, anchors)
 
     def reordered(self, old: Sequence[Label], new: Sequence[Label]) -> Property:
         return MeanProperty(_reorder(self.values, old, new))
@@ -223,7 +186,7 @@ class QuantileProperty(Property):
         dense = np.stack([below.astype(float), -up_to.astype(float)], axis=1)
         targets = np.tile([self.level, -self.level], (len(stated), 1))
         anchors = (self.values == stated).astype(float)
-        return _inequalities(dense, targets, anchors, self.name)
+        return inequalities(dense, targets, anchors, self.name)
 
     def reordered(self, old: Sequence[Label], new: Sequence[Label]) -> Property:
         return QuantileProperty(_reorder(self.values, old, new), self.level)
@@ -271,7 +234,7 @@ class ExpectileProperty(Property):
         share = np.divide(down, down + up, out=np.zeros_like(down), where=up + down > 0)
         anchors = np.zeros_like(coefficients)
         anchors[:, low], anchors[:, high] = 1 - share, share
-        return _single_equality(coefficients, np.zeros(len(stated)), anchors)
+        return single_equality(coefficients, np.zeros(len(stated)), anchors)
 
     def reordered(self, old: Sequence[Label], new: Sequence[Label]) -> Property:
         return ExpectileProperty(_reorder(self.values, old, new), self.level)
@@ -296,14 +259,14 @@ class ModeProperty(Property):
     def identify(self, reports: Reports) -> Identification:
         stated = cast("PointReport", reports).value.astype(np.int64)
         rows = np.arange(len(stated))
-        others = _other_outcomes(stated, self.n_outcomes)
+        others = other_outcomes(stated, self.n_outcomes)
         dense = np.zeros((len(stated), self.n_outcomes - 1, self.n_outcomes))
         slots = np.arange(self.n_outcomes - 1)
         dense[rows[:, None], slots, others] = 1
         dense[rows[:, None], slots, stated[:, None]] = -1
         anchors = np.zeros((len(stated), self.n_outcomes))
         anchors[rows, stated] = 1
-        return _inequalities(dense, np.zeros(others.shape), anchors, self.name)
+        return inequalities(dense, np.zeros(others.shape), anchors, self.name)
 
 
 _LEVELLED = ("quantile", "expectile")
@@ -336,81 +299,3 @@ def point_property(
 
 def _reorder(values: Floats, old: Sequence[Label], new: Sequence[Label]) -> Floats:
     return values[[list(old).index(label) for label in new]]
-
-
-def _other_outcomes(chosen: Ints, n_outcomes: int) -> Ints:
-    """(n, K - 1) the outcomes that were not chosen, ascending."""
-    slots = np.arange(n_outcomes - 1)
-    return slots + (slots >= chosen[:, None])
-
-
-def _single_equality(
-    coefficients: Floats, targets: Floats, anchors: Floats
-) -> Identification:
-    """One moment that vanishes; at the ends of its range it rules outcomes out."""
-    low, high = coefficients.min(axis=1), coefficients.max(axis=1)
-    extreme = np.where(targets == high, _HIGH, np.where(targets == low, _LOW, 0))
-    bound = np.where(extreme == _HIGH, high, low)
-    allowed = (extreme == _NO_EXTREME)[:, None] | (coefficients == bound[:, None])
-    report, outcome = np.nonzero(coefficients)
-    return Identification(
-        equality=np.ones(1, dtype=bool),
-        targets=targets[:, None],
-        applies=np.ones((len(targets), 1), dtype=bool),
-        report=report,
-        slot=np.zeros(len(report), dtype=np.int64),
-        outcome=outcome,
-        coefficient=coefficients[report, outcome],
-        anchors=anchors,
-        allowed=allowed,
-        extreme=extreme,
-        form="single",
-    )
-
-
-def _with_caps(
-    single: Identification, answer: Ints, confidence: Floats, n_outcomes: int
-) -> Identification:
-    """Add p_y <= confidence for the outcomes that were not answered.
-
-    A cap has the slot 1 + y, so that answers pooled in one cell share it.
-    """
-    capped = ~cap_impossible(confidence, n_outcomes)
-    others = _other_outcomes(answer, n_outcomes)[capped]
-    report = np.repeat(np.flatnonzero(capped), n_outcomes - 1)
-    outcome = others.ravel()
-    applies = np.zeros((len(answer), n_outcomes), dtype=bool)
-    applies[report, outcome] = True
-    return Identification(
-        equality=np.append(True, np.zeros(n_outcomes, dtype=bool)),
-        targets=np.repeat(confidence[:, None], n_outcomes + 1, axis=1),
-        applies=np.column_stack([single.applies, applies]),
-        report=np.append(single.report, report),
-        slot=np.append(single.slot, 1 + outcome),
-        outcome=np.append(single.outcome, outcome),
-        coefficient=np.append(single.coefficient, np.ones(len(report))),
-        anchors=single.anchors,
-        allowed=single.allowed,
-        extreme=single.extreme,
-        form="capped",
-    )
-
-
-def _inequalities(
-    dense: Floats, targets: Floats, anchors: Floats, form: str
-) -> Identification:
-    """Moments at most zero, from (n, S, K) coefficients; they rule nothing out."""
-    report, slot, outcome = np.nonzero(dense)
-    return Identification(
-        equality=np.zeros(targets.shape[1], dtype=bool),
-        targets=targets,
-        applies=np.ones_like(targets, dtype=bool),
-        report=report,
-        slot=slot,
-        outcome=outcome,
-        coefficient=dense[report, slot, outcome],
-        anchors=anchors,
-        allowed=np.ones_like(anchors, dtype=bool),
-        extreme=np.zeros(len(anchors), dtype=np.int64),
-        form=form,
-    )

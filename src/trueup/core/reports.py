@@ -8,7 +8,7 @@ one property of the outcome's distribution (mean, quantile, expectile or mode).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -143,14 +143,11 @@ class AnswerConfidence(Reports):
         labels = _validate.outcome_labels(outcomes, "outcomes")
         indices = _answer_indices(answer, labels, "answer")
         numbers = _validate.floats(confidence, "confidence")
-        if numbers.ndim != 1:
-            message = f"confidence must be one number per item, got {numbers.ndim}-D."
-            raise InvalidReportError(message)
+        _validate.check_one_per_item(numbers, "confidence")
         if len(indices) != len(numbers):
             raise InvalidInputError.lengths(
                 "answer", len(indices), "confidence", len(numbers)
             )
-        _validate.check_finite(numbers, "confidence")
         _validate.check_unit_interval(numbers, "confidence")
         object.__setattr__(self, "answer", indices)
         object.__setattr__(self, "confidence", numbers)
@@ -245,10 +242,7 @@ class PointReport(Reports):
             numbers = _answer_indices(value, labels, "value").astype(np.float64)
         else:
             numbers = _validate.floats(value, "value")
-            if numbers.ndim != 1:
-                message = f"value must be one number per item, got {numbers.ndim}-D."
-                raise InvalidReportError(message)
-            _validate.check_finite(numbers, "value")
+            _validate.check_one_per_item(numbers, "value")
             _check_range(numbers, about.values)
         object.__setattr__(self, "value", numbers)
         object.__setattr__(self, "outcomes", labels)
@@ -354,9 +348,7 @@ def _answer_indices(
 ) -> Ints:
     """Positions of the answers; given ones are taken where no label is a number."""
     items = np.asarray(values, dtype=object).ravel().tolist()
-    if not items:
-        message = f"{name} is empty.\nhint: pass at least one item."
-        raise InvalidReportError(message)
+    _validate.check_not_empty(items, name)
     position: dict[Any, int] = {label: index for index, label in enumerate(labels)}
     if not any(isinstance(label, int | float) for label in labels):
         position |= {index: index for index in range(len(labels))}
@@ -380,10 +372,8 @@ def _plain(item: object) -> Any:  # noqa: ANN401 - whatever the column held
 
 
 def _lookup(position: dict[Any, int], item: object) -> int | None:
-    try:
-        return position.get(_plain(item))
-    except TypeError:  # unhashable: certainly not a label
-        return None
+    plain = _plain(item)
+    return position.get(plain) if isinstance(plain, Hashable) else None
 
 
 def _check_range(numbers: Floats, values: Floats) -> None:

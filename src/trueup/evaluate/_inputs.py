@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trueup import _validate
 from trueup._validate import Floats, Ints, Label
@@ -27,6 +28,8 @@ class Labelled:
     weights: Floats
     used: Ints
     """(n,) positions of these items in the caller's arrays."""
+    n_given: int
+    """How many items the caller's arrays hold."""
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -47,7 +50,8 @@ def read_labelled(
         raise InvalidInputError.lengths(name, len(reports), "labels", len(happened))
     weights = read_weights(sample_weight, len(reports), name)
     used = np.flatnonzero(weights > 0)
-    return Labelled(reports.take(used), happened[used], weights[used], used)
+    kept = reports.take(used)
+    return Labelled(kept, happened[used], weights[used], used, len(reports))
 
 
 def read_reports(
@@ -77,7 +81,7 @@ def read_labels(labels: object, outcomes: tuple[Label, ...]) -> Ints:
     A label is an outcome's name; where no outcome is itself a number, also its
     position.
     """
-    array = np.asarray(labels)
+    array = _as_array(labels)
     if array.ndim != 1:
         message = (
             f"labels must be one outcome per item, got {array.ndim}-D.\n"
@@ -90,6 +94,14 @@ def read_labels(labels: object, outcomes: tuple[Label, ...]) -> Ints:
         if ((happened >= 0) & (happened < len(outcomes))).all():
             return happened
     return _looked_up(np.asarray(labels, dtype=object).tolist(), outcomes)
+
+
+def _as_array(labels: object) -> NDArray[Any]:
+    try:
+        return np.asarray(labels)
+    except ValueError as error:  # rows of different lengths
+        message = f"labels must be one outcome per item: {error}."
+        raise InvalidInputError(message) from error
 
 
 def _looked_up(items: list[Any], outcomes: tuple[Label, ...]) -> Ints:

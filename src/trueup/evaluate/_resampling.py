@@ -117,8 +117,12 @@ class CellNorm(Statistic):
         doubt = ndtri(1 - allowance) * cell_noise(moments, weights, units)
         kept = np.maximum(np.abs(self.deviation) - doubt, 0)
         self.cautious = np.sign(self.deviation) * kept
-        sign = np.sign(self.deviation)
-        self.sign = np.where(self.equality, sign, np.maximum(sign, 0))
+        # At zero either sign may be the true one; an inequality counts for sure only
+        # where it is clearly broken, and not at all where it clearly holds.
+        clear = self.cautious > 0
+        sign = np.where(self.deviation >= 0, 1.0, -1.0)
+        self.sign = np.where(self.equality, sign, clear.astype(np.float64))
+        self.doubtful = ~self.equality & ~clear & (self.deviation > -doubt)
 
     def moves(self, weighted: Floats, totals: Floats) -> Moves:
         shown = weighted @ self.moments / totals[:, None]
@@ -127,7 +131,8 @@ class CellNorm(Statistic):
     def moves_of_noise(self, noise: Floats) -> Moves:
         """Moves for (draws, cells) errors of the cells' deviations."""
         excess = self._size(self.cautious + noise) - self._size(self.cautious)
-        return Moves(-excess.sum(axis=1), -(noise @ self.sign))
+        hidden = np.maximum(-noise[:, self.doubtful], 0).sum(axis=1)
+        return Moves(-excess.sum(axis=1), hidden - noise @ self.sign)
 
     def _size(self, deviation: Floats) -> Floats:
         return np.where(self.equality, np.abs(deviation), np.maximum(deviation, 0))

@@ -24,8 +24,11 @@ class RungCheck:
     error
         Error over the cells, with an interval for the true error over these cells. The
         value itself is biased upwards; the interval allows for that.
+    by_chance
+        The error that a reference calibrated at this rung would show on average on so
+        many items: what the value has to be compared with.
     debiased
-        The error less its estimated bias.
+        The error less its estimated bias; not enough where there are many moments.
     p_value
         How often a reference calibrated at this rung would show such an error.
     n_cells, n_moments
@@ -35,6 +38,7 @@ class RungCheck:
     rung: str
     caps: bool
     error: Estimate
+    by_chance: float
     debiased: float
     p_value: float
     n_cells: int

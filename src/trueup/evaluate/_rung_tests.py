@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -16,12 +17,26 @@ from trueup.evaluate._rungs import RungMoments, as_answers
 from trueup.evaluate._simulation import exceedance, simulated_hits, simulated_labels
 
 
+class Chance(NamedTuple):
+    """What a calibrated reference would show."""
+
+    p_value: float
+    """How often it shows an error as large as the observed one."""
+    error: float
+    """The error it shows on average."""
+
+
+def _chance(simulated: list[Floats], observed: float, scale: float = 1.0) -> Chance:
+    errors = np.concatenate(simulated) / scale
+    return Chance(exceedance(errors, observed), float(errors.mean()))
+
+
 def measured(
     moments: RungMoments, level: float, n_draws: int, rng: np.random.Generator
-) -> tuple[Estimate, float]:
-    """The error with an interval for the true one, and a p-value from normal noise.
+) -> tuple[Estimate, Chance]:
+    """The error with an interval for the true one, and chance from normal noise.
 
-    The p-value asks how often moments that all vanish would show an error as large.
+    The noise is that of moments which all vanish.
     """
     norm = moments.norm(level)
     lows, highs, sums = [], [], []
@@ -32,16 +47,16 @@ def measured(
         sums.append(_size(norm, noise).sum(axis=1))
     moves = Moves(np.concatenate(lows), np.concatenate(highs))
     error = estimate(norm.value, moves, level, least=0.0)
-    return error, exceedance(np.concatenate(sums), norm.value)
+    return error, _chance(sums, norm.value)
 
 
 def _size(norm: CellNorm, noise: Floats) -> Floats:
     return np.where(norm.equality, np.abs(noise), np.maximum(noise, 0))
 
 
-def hit_p_value(
+def hits_by_chance(
     moments: RungMoments, chances: Floats, n_draws: int, rng: np.random.Generator
-) -> float:
+) -> Chance:
     """Exact test of one equality a cell: hits drawn with the stated chances.
 
     Given the reports, a calibrated reference's hits *are* such draws, whatever the
@@ -53,24 +68,23 @@ def hit_p_value(
         (weights, moments.cell, np.arange(len(weights) + 1)), shape=shape
     )
     simulated = [
-        np.abs((hits - chances) @ member).sum(axis=1)
+        np.abs(np.asarray((hits - chances) @ member)).sum(axis=1)
         for hits in simulated_hits(chances, n_draws, rng)
     ]
-    observed = moments.norm(0.5).value * weights.sum()
-    return exceedance(np.concatenate(simulated), observed)
+    return _chance(simulated, moments.norm(0.5).value, float(weights.sum()))
 
 
-def label_p_value(
+def labels_by_chance(
     moments: RungMoments, reports: Reports, n_draws: int, rng: np.random.Generator
-) -> float:
+) -> Chance:
     """Exact test of whole distributions: outcomes drawn from the stated ones."""
     if not isinstance(reports, Distributions):
         message = "only distributions can be drawn from"
         raise TypeError(message)
     if reports.n_outcomes == 2:
-        return hit_p_value(moments, reports.probabilities[:, 1], n_draws, rng)
-    simulated = np.concatenate(list(_label_errors(moments, reports, n_draws, rng)))
-    return exceedance(simulated, moments.norm(0.5).value * moments.weights.sum())
+        return hits_by_chance(moments, reports.probabilities[:, 1], n_draws, rng)
+    simulated = list(_label_errors(moments, reports, n_draws, rng))
+    return _chance(simulated, moments.norm(0.5).value, float(moments.weights.sum()))
 
 
 def _label_errors(

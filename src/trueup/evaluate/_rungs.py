@@ -147,7 +147,8 @@ class RungMoments:
         for start in range(0, n_draws, per_chunk := max(1, CHUNK // width)):
             size = min(per_chunk, n_draws - start)
             g = rng.standard_normal((size, len(weights)))
-            centred = g @ weighted - rate * (g @ member)[:, self.cell_of_column]
+            shares: Floats = np.asarray(g @ member)[:, self.cell_of_column]
+            centred = g @ weighted - rate * shares
             extra = rng.standard_normal((size, len(rate))) * missing
             yield centred / total + extra
 

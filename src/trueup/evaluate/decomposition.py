@@ -102,7 +102,7 @@ class Decomposition:
         )
 
     def _rows(self) -> list[tuple[str, ...]]:
-        rows = []
+        rows: list[tuple[str, ...]] = []
         for name in (*TERMS, "realised"):
             one = getattr(self, name)
             limits = _render.interval(one.lower, one.upper)
@@ -247,8 +247,7 @@ def _terms(
     rows = np.arange(len(items.labels))
     realised = advantage[rows, items.labels]
     _check_finite(realised)
-    known = ~np.isnan(items.distributions).any(axis=1)
-    h = np.where(known[:, None], items.distributions, 0.0)
+    h = np.nan_to_num(items.distributions)  # reports that stay have none: no gain
     possible = np.where(h > 0, advantage, 0.0)  # zero times an infinite loss is zero
     geometric = (h * possible).sum(axis=1)
     worst = _worst_case(fitted, items, groups)
@@ -348,12 +347,10 @@ def _places(items: _Items, joint: JointTable, groups: Any) -> _Places:  # noqa: 
 def _check_finite(realised: Floats) -> None:
     bad = ~np.isfinite(realised)
     if bad.any():
-        raise InvalidInputError.rows(
-            "the change in loss",
-            "items on which it is infinite",
-            bad=int(bad.sum()),
-            total=len(realised),
-            first=f"{float(realised[bad][0])!r} at row {int(np.argmax(bad)):,}",
-            hint="a predictor gave probability zero to what happened; fit with "
-            "floor=1e-4, or use another loss",
+        message = (
+            f"the change in loss is infinite on {int(bad.sum()):,} of "
+            f"{len(realised):,} items, the first at row {int(np.argmax(bad)):,}: "
+            "probability zero was given to what happened.\n"
+            "hint: fit with floor=1e-4, or use another loss."
         )
+        raise InvalidInputError(message)

@@ -240,8 +240,7 @@ def evaluate(
         outcomes=outcomes,
         sample_weight=sample_weight,
     )
-    n_given = len(np.asarray(labels))
-    units = _units(read_codes(blocks, n_given, "blocks"), sample)
+    units = _units(read_codes(blocks, sample.n_given, "blocks"), sample)
     plan = Plan(read_whole_number(n_bins, "n_bins", at_least=1), chosen, units)
     first = score(sample, plan)
     second = None
@@ -268,7 +267,7 @@ class _Report:
     n_draws: int
 
     def compared(self, first: Scores, second: Scores | None) -> Evaluation:
-        """The first predictor's evaluation, with the second's inside if there is one."""
+        """The first predictor's evaluation, with the second's inside it."""
         if second is None:
             return self._evaluation(_OWN, first, {}, None)
         shared = [name for name in first.statistics if name in second.statistics]

@@ -1,4 +1,4 @@
-"""check_reference(): with a few labels, how far can the reference be trusted?"""
+"""check_reference(): how far the reference can be trusted, from a few labels."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ from trueup.evaluate._inputs import (
     read_whole_number,
 )
 from trueup.evaluate._resampling import Estimate, debiased_norm
+from trueup.evaluate._rung_advice import Advice, RungCheck
 from trueup.evaluate._rung_tests import (
+    Chance,
     cap_p_value,
     confidences,
-    hit_p_value,
-    label_p_value,
+    hits_by_chance,
+    labels_by_chance,
     measured,
 )
-from trueup.evaluate._rung_advice import Advice, RungCheck
 from trueup.evaluate._rungs import CAPS, Ladder, RungMoments, point_moments
 
 MOST_BINS, ITEMS_PER_BIN, ITEMS_PER_ANSWER = 10, 50, 20
@@ -122,6 +123,7 @@ class ReferenceCheck:
                 f"{one.n_cells:,}",
                 f"{one.n_moments:,}",
                 _render.number(one.error.value),
+                _render.number(one.by_chance),
                 _render.number(one.debiased),
                 _render.interval(one.error.lower, one.error.upper),
                 _render.p_value(one.p_value),
@@ -140,6 +142,7 @@ _HEADER = (
     "cells",
     "moments",
     "error",
+    "by chance",
     "debiased",
     "interval",
     "p-value",
@@ -236,7 +239,7 @@ def check_reference(
         outcomes=outcomes,
         sample_weight=sample_weight,
     )
-    codes = read_codes(groups, len(np.asarray(labels)), "groups")
+    codes = read_codes(groups, sample.n_given, "groups")
     group = None if codes is None else codes[sample.used]
     if n_bins is None:
         bins = min(MOST_BINS, max(1, len(sample) // ITEMS_PER_BIN))
@@ -276,34 +279,39 @@ class _Checker:
 
     def ladder(self, ladder: Ladder) -> list[RungCheck]:
         checked: list[RungCheck] = []
-        by_rung: dict[str, float] = {}
+        known: dict[str, Chance] = {}
         for moments in ladder.rungs():
-            error, from_noise = measured(moments, self.level, self.n_draws, self.rng)
-            p_value = self._p_value(moments, from_noise, by_rung)
-            by_rung[moments.rung] = p_value
-            checked.append(self._check(moments, error, p_value))
+            error, noise = measured(moments, self.level, self.n_draws, self.rng)
+            known[moments.rung] = self._chance(moments, noise, known)
+            checked.append(self._check(moments, error, known[moments.rung]))
         return checked
 
     def point(self, moments: RungMoments) -> RungCheck:
-        error, p_value = measured(moments, self.level, self.n_draws, self.rng)
-        return self._check(moments, error, p_value)
+        return self._check(
+            moments, *measured(moments, self.level, self.n_draws, self.rng)
+        )
 
-    def _p_value(
-        self, moments: RungMoments, from_noise: float, by_rung: Mapping[str, float]
-    ) -> float:
+    def _chance(
+        self, moments: RungMoments, noise: Chance, known: Mapping[str, Chance]
+    ) -> Chance:
         if moments.rung == CAPS:
-            return min(1.0, 2 * min(by_rung[RUNGS[2]], cap_p_value(moments)))
+            plain = known[RUNGS[2]].p_value
+            both = min(1.0, 2 * min(plain, cap_p_value(moments)))
+            return noise._replace(p_value=both)
+        reports = self.sample.reports
         if moments.rung == RUNGS[3]:
-            return label_p_value(moments, self.sample.reports, self.n_draws, self.rng)
-        chances = confidences(self.sample.reports)
-        p_value = hit_p_value(moments, chances, self.n_draws, self.rng)
-        return max(p_value, from_noise) if moments.rung == RUNGS[0] else p_value
+            return labels_by_chance(moments, reports, self.n_draws, self.rng)
+        chances = confidences(reports)
+        shown = hits_by_chance(moments, chances, self.n_draws, self.rng)
+        if moments.rung == RUNGS[0]:
+            return shown._replace(p_value=max(shown.p_value, noise.p_value))
+        return shown
 
     def _check(
-        self, moments: RungMoments, error: Estimate, p_value: float
+        self, moments: RungMoments, error: Estimate, chance: Chance
     ) -> RungCheck:
         norm = moments.norm(self.level)
-        if p_value >= (1 - self.level) / 2:
+        if chance.p_value >= (1 - self.level) / 2:
             # The exact test finds nothing, so the approximate limit must not either.
             error = error._replace(lower=0.0)
         bias_free = debiased_norm(norm.deviation, moments.noise_scale, norm.equality)
@@ -311,8 +319,9 @@ class _Checker:
             rung=RUNGS[2] if moments.rung == CAPS else moments.rung,
             caps=moments.rung == CAPS,
             error=error,
+            by_chance=chance.error,
             debiased=min(bias_free, error.value),
-            p_value=p_value,
+            p_value=chance.p_value,
             n_cells=moments.n_cells,
             n_moments=len(norm.deviation),
         )
@@ -323,6 +332,7 @@ def _plain(one: RungCheck) -> dict[str, Any]:
         "rung": one.rung,
         "caps": one.caps,
         "error": dict(one.error._asdict()),
+        "by_chance": one.by_chance,
         "debiased": one.debiased,
         "p_value": one.p_value,
         "n_cells": one.n_cells,

@@ -76,10 +76,10 @@ class ReliabilityCurve:
 
     def __repr__(self) -> str:
         return (
-            f"ReliabilityCurve({self.of}, {len(self)} bins, "
+            f"ReliabilityCurve({self.of}, {_bins(len(self))}, "
             f"{int(self.n_items.sum()):,} items, ECE {_render.number(self.ece)}, "
             f"p-value {_render.p_value(self.p_value)}, "
-            f"{int(self.is_outside.sum())} bins outside the {self.level:.0%} band)"
+            f"{_bins(int(self.is_outside.sum()))} outside the {self.level:.0%} band)"
         )
 
     def table(self) -> str:
@@ -96,7 +96,7 @@ class ReliabilityCurve:
         return _render.html_table(repr(self), _HEADER, self._rows())
 
     def _rows(self) -> list[tuple[str, ...]]:
-        rows = []
+        rows: list[tuple[str, ...]] = []
         for b in range(len(self)):
             where = "outside" if self.is_outside[b] else ""
             rows.append(
@@ -110,6 +110,10 @@ class ReliabilityCurve:
                 )
             )
         return rows
+
+
+def _bins(count: int) -> str:
+    return "1 bin" if count == 1 else f"{count} bins"
 
 
 _HEADER = ("bin", "items", "stated", "observed", "band if calibrated", "")

@@ -11,7 +11,6 @@ import math
 import os
 from collections.abc import Callable
 from dataclasses import asdict
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, cast
 
@@ -160,6 +159,9 @@ _READERS: dict[int, Callable[[dict[str, Any]], ReportMap]] = {1: _read_format_1}
 
 
 def _me() -> str:
+    # Reading package metadata is slow, and only saving and failing need it.
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
+
     try:
         return f"trueup {version('trueup')}"
     except PackageNotFoundError:  # running from a source tree that is not installed

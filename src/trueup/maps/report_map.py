@@ -64,6 +64,17 @@ class ReportMap:
 
     Made by :func:`trueup.fit`, applied with :meth:`apply`, kept with :meth:`save`.
     The certificate belongs to exactly this map.
+
+    Examples
+    --------
+    >>> import trueup
+    >>> fitted = trueup.fit([0.1, 0.7], [0.5, 0.5])
+    >>> fitted
+    ReportMap(brier loss, 2 reports, 2 outcomes, guaranteed improvement 0.02
+    at rung 'distribution')
+    >>> fitted.apply([0.7, 0.1]).round(6)
+    array([[0.2, 0.8],
+           [0.8, 0.2]])
     """
 
     table: Table

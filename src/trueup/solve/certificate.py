@@ -122,6 +122,18 @@ class Certificate:
         a better map could at most gain.
     assumption
         The sentence a reader needs.
+
+    Examples
+    --------
+    >>> import trueup
+    >>> proof = trueup.fit([0.1, 0.7], [0.5, 0.5]).certificate
+    >>> round(proof.guaranteed_improvement, 6), round(proof.gap, 6)
+    (0.02, 0.0)
+    >>> round(proof.break_even_reference_error, 6)
+    0.05
+    >>> print(proof.assumption)
+    Holds for every truth under which the reference is calibrated as a whole
+    distribution; the joint table of 2 items is taken as the population.
     """
 
     guaranteed_improvement: float
@@ -145,7 +157,11 @@ class Certificate:
 
     @property
     def gap(self) -> float:
-        """Feasible upper bound minus certified lower bound."""
+        """Feasible upper bound minus certified lower bound.
+
+        For confidence and zero-one loss the upper bound is that of maps which give
+        the same answers; a map that draws answers may do better and has its own.
+        """
         return self.upper_bound - self.guaranteed_improvement
 
     @cached_property

@@ -1,0 +1,167 @@
+"""Losses on an answer: confidence loss and zero-one loss, drawn or held.
+
+Their generators have kinks, so the optimum may draw an answer. Holding one answer per
+report makes the problem smooth again.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+import numpy as np
+
+from trueup._validate import Floats, Ints
+from trueup.core.loss import Deployment, ProperLoss, Solved
+from trueup.core.reports import AnswerConfidence, PointReport, Reports
+from trueup.core.simplex import normalise_rows, project_rows
+
+
+class ConfidenceLoss(ProperLoss):
+    """Confidence loss c^2 - 2 c 1[y = answer]: top-label Brier minus accuracy."""
+
+    name = "confidence"
+    draws = True
+
+    def vectors(self, reports: Reports) -> Floats:
+        stated = cast("AnswerConfidence", reports)
+        return answer_losses(stated.answer, stated.confidence, stated.n_outcomes)
+
+    def generator(self, p: Floats) -> Floats:
+        return cast("Floats", p.max(axis=1) ** 2)
+
+    def least_divergence(self, reports: Reports) -> Floats:
+        stated = cast("AnswerConfidence", reports)
+        return np.maximum(1 / stated.n_outcomes - stated.confidence, 0) ** 2
+
+    def deploy(self, reports: Reports, solved: Solved) -> Deployment:
+        """Draw answers with weights theta and report the confidence m for each."""
+        stated = cast("AnswerConfidence", reports)
+        slopes = solved.tilt.copy()
+        slopes[np.arange(len(stated)), stated.answer] += 2 * stated.confidence
+        confidence, doubled = _drawn_answers(slopes)
+        weights = normalise_rows(doubled)
+        losses = confidence[:, None] ** 2 - 2 * confidence[:, None] * weights
+        return Deployment(losses, None, weights, confidence)
+
+    def hold(self, answers: Ints) -> HeldAnswerLoss:
+        return HeldAnswerLoss(answers)
+
+
+class HeldAnswerLoss(ProperLoss):
+    """Confidence loss with the new answer fixed and the confidence free.
+
+    Its generator is p_a^2, smooth, so no draw is needed: deploy h_a for answer a.
+    """
+
+    name = "confidence"
+
+    def __init__(self, answers: Ints) -> None:
+        self.answers = answers
+
+    def vectors(self, reports: Reports) -> Floats:
+        return ConfidenceLoss().vectors(reports)
+
+    def generator(self, p: Floats) -> Floats:
+        return self.held(p) ** 2
+
+    def held(self, p: Floats) -> Floats:
+        """(n,) probability of the answer that is held."""
+        return p[np.arange(len(p)), self.answers]
+
+    def deploy(self, reports: Reports, solved: Solved) -> Deployment:
+        stated = cast("AnswerConfidence", reports)
+        rows = np.arange(len(stated))
+        slopes = solved.tilt.copy()
+        slopes[rows, stated.answer] += 2 * stated.confidence
+        held = slopes[rows, self.answers]
+        slopes[rows, self.answers] = -np.inf
+        confidence = np.clip((held - slopes.max(axis=1)) / 2, 0, 1)
+        better = AnswerConfidence._of(self.answers, confidence, reports.outcomes)
+        return Deployment(self.vectors(better), better)
+
+
+class ZeroOneLoss(ProperLoss):
+    """Zero-one loss of the reported outcome, minus one: -1[y = r]."""
+
+    name = "zero-one"
+    draws = True
+
+    def vectors(self, reports: Reports) -> Floats:
+        stated = cast("PointReport", reports)
+        losses = np.zeros((len(stated), stated.n_outcomes))
+        losses[np.arange(len(stated)), stated.value.astype(np.int64)] = -1
+        return losses
+
+    def constants(self, n_outcomes: int) -> Floats:
+        return np.ones(n_outcomes)
+
+    def generator(self, p: Floats) -> Floats:
+        return cast("Floats", p.max(axis=1))
+
+    def deploy(self, reports: Reports, solved: Solved) -> Deployment:
+        weights = project_rows(solved.tilt - self.vectors(reports))
+        return Deployment(-weights, None, weights)
+
+    def hold(self, answers: Ints) -> HeldModeLoss:
+        return HeldModeLoss(answers)
+
+
+class HeldModeLoss(ProperLoss):
+    """Zero-one loss with the new outcome fixed: nothing is left to choose."""
+
+    name = "zero-one"
+
+    def __init__(self, answers: Ints) -> None:
+        self.answers = answers
+
+    def vectors(self, reports: Reports) -> Floats:
+        return ZeroOneLoss().vectors(reports)
+
+    def generator(self, p: Floats) -> Floats:
+        return p[np.arange(len(p)), self.answers]
+
+    def deploy(self, reports: Reports, solved: Solved) -> Deployment:
+        del solved  # the answers are given
+        stated = cast("PointReport", reports)
+        held = self.answers.astype(np.float64)
+        better = PointReport._of(held, stated.outcomes, stated.about)
+        return Deployment(self.vectors(better), better)
+
+
+def answer_losses(answer: Ints, confidence: Floats, n_outcomes: int) -> Floats:
+    """(n, K) confidence loss of an answer and confidence under each outcome."""
+    losses = np.repeat(confidence[:, None] ** 2, n_outcomes, axis=1)
+    losses[np.arange(len(answer)), answer] -= 2 * confidence
+    return losses
+
+
+def _drawn_answers(slopes: Floats) -> tuple[Floats, Floats]:
+    """Confidence m and 2 m theta = (u - k)_+ of METHOD section 5, by sorting u.
+
+    For each number of answers drawn from there are two candidates: all of them share
+    the whole mass (m = 1/count), or the next slope is the threshold k and answers at
+    it are not drawn. Exactly one candidate satisfies its own conditions; rounding can
+    make that none, so the least violated is taken.
+    """
+    n_rows, n_outcomes = slopes.shape
+    ordered = np.column_stack([-np.sort(-slopes, axis=1), np.full(n_rows, -np.inf)])
+    sums = np.cumsum(ordered[:, :-1], axis=1)
+    best = np.full(n_rows, np.inf)
+    chosen, threshold = np.ones(n_rows), np.zeros(n_rows)
+    for count in range(1, n_outcomes + 1):
+        smallest, following = ordered[:, count - 1], ordered[:, count]
+        shared = (sums[:, count - 1] - 2 / count) / count
+        violation = np.maximum(following - shared, shared - smallest)
+        candidates = [(violation, np.full(n_rows, 1 / count), shared)]
+        if count < n_outcomes:
+            m = (sums[:, count - 1] - count * following) / 2
+            at_least = (slopes >= following[:, None]).sum(axis=1)
+            above = (slopes > following[:, None]).sum(axis=1)
+            violation = np.maximum(above * m - 1, 1 - at_least * m)
+            candidates.append((violation, m, following))
+        for violation, m, level in candidates:
+            better = violation < best
+            best = np.where(better, violation, best)
+            chosen = np.where(better, m, chosen)
+            threshold = np.where(better, level, threshold)
+    return np.clip(chosen, 0, 1), np.maximum(slopes - threshold[:, None], 0)
