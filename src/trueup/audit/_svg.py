@@ -165,7 +165,9 @@ def _compatible(figure: Figure, scale: _Scale) -> list[str]:
         f'height="{_SIDE + 4:g}"/></clipPath>'
     )
     close = "Z" if len(places) > 2 else ""
-    shape = f'<path class="trueup-set" clip-path="url(#trueup-clip)" d="{path}{close}"/>'
+    shape = (
+        f'<path class="trueup-set" clip-path="url(#trueup-clip)" d="{path}{close}"/>'
+    )
     if len(places) == 1:
         x, y = places[0]
         shape = f'<circle class="trueup-set" cx="{x:.2f}" cy="{y:.2f}" r="7"/>'
@@ -198,17 +200,26 @@ def _move(figure: Figure, scale: _Scale) -> list[str]:
 def _legend(figure: Figure) -> list[str]:
     top = _TOP + _SIDE + 62
     rows = (
-        ('<circle class="trueup-primary" cx="30" cy="{y}" r="5"/>',
-         f"what the primary claims ({_pair(figure.primary)})"),
-        ('<circle class="trueup-projection" cx="30" cy="{y}" r="5"/>',
-         f"nearest compatible reports ({_pair(figure.projection)})"),
-        ('<rect class="trueup-set" x="25" y="{z}" width="10" height="8"/>',
-         "every truth under which the reference is right"),
+        (
+            '<circle class="trueup-primary" cx="30" cy="{y}" r="5"/>',
+            f"what the primary claims ({_pair(figure.primary)})",
+        ),
+        (
+            '<circle class="trueup-projection" cx="30" cy="{y}" r="5"/>',
+            f"nearest compatible reports ({_pair(figure.projection)})",
+        ),
+        (
+            '<rect class="trueup-set" x="25" y="{z}" width="10" height="8"/>',
+            "every truth under which the reference is right",
+        ),
     )
     parts = []
     for place, (mark, text) in enumerate(rows):
         y = top + 20 * place
-        parts += [mark.format(y=f"{y:g}", z=f"{y - 4:g}"), _text(44, y + 4, text, "trueup-soft")]
+        parts += [
+            mark.format(y=f"{y:g}", z=f"{y - 4:g}"),
+            _text(44, y + 4, text, "trueup-soft"),
+        ]
     return parts
 
 

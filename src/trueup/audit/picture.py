@@ -81,8 +81,7 @@ class Figure:
         """The coordinates as one JSON object."""
         return {
             "axes": [
-                {"report": axis.report, "quantity": axis.quantity}
-                for axis in self.axes
+                {"report": axis.report, "quantity": axis.quantity} for axis in self.axes
             ],
             "primary": list(self.primary),
             "projection": list(self.projection),
@@ -185,9 +184,7 @@ def _support(
     return furthest
 
 
-def _effects(
-    problem: ProjectionProblem, axes: tuple[Axis, Axis], rows: Rows
-) -> Floats:
+def _effects(problem: ProjectionProblem, axes: tuple[Axis, Axis], rows: Rows) -> Floats:
     """(2, rows, K) what an outcome on a row adds to each coordinate."""
     effect = np.zeros((2, len(rows.weight), problem.n_outcomes))
     for place, axis in enumerate(axes):
@@ -223,9 +220,7 @@ def _only(moments: MomentRows, cells: Bools) -> tuple[MomentRows, Ints]:
     return smaller, new_node
 
 
-def _corners(
-    furthest: Callable[[Floats], Floats], axes: tuple[Axis, Axis]
-) -> Floats:
+def _corners(furthest: Callable[[Floats], Floats], axes: tuple[Axis, Axis]) -> Floats:
     """Corners of the set: ask beyond every edge until nothing lies there."""
     scale = np.array([axis.high - axis.low for axis in axes])
     compass = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))
@@ -233,7 +228,10 @@ def _corners(
     found: list[Floats] = []
     for place, point in enumerate(points):
         following = points[(place + 1) % 4]
-        found += [point, *_between(furthest, point, following, scale, _MOST_CORNERS // 4)]
+        found += [
+            point,
+            *_between(furthest, point, following, scale, _MOST_CORNERS // 4),
+        ]
     return _distinct(found, scale)
 
 

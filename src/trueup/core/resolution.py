@@ -110,50 +110,69 @@ class Resolution:
     """Bins of the primary's confidence, at most, for each answer."""
     primary_items: int = 40
     """Items a primary cell has at least, where there are enough."""
+    micro_cells: int = 400
+    """Reports are averaged to about so many for solving; tilts use every report."""
 
-    def coarser(self) -> Resolution:
-        """The same with half the bins."""
-        return Resolution(
-            self.least_items,
-            self.certify_items,
-            max(1, self.reference_bins // 2),
-            max(1, self.primary_bins // 2),
-            self.primary_items * 2,
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReferenceCells:
+    """Cells of the reference for one rung, defined for any report and group."""
+
+    rung: str
+    n_groups: int
+    bins: SplitBins
+
+    @classmethod
+    def build(
+        cls,
+        reports: Reports,
+        rung: str,
+        groups: Ints,
+        n_groups: int,
+        weights: Floats,
+        *,
+        n_bins: int,
+        least: int,
+    ) -> Self:
+        """Bins with enough items, split by what the rung tells apart."""
+        made = cls(
+            rung,
+            n_groups,
+            SplitBins(np.empty(0), np.zeros((1, 1), int), np.zeros(1, int)),
         )
+        labels, n_labels = made._labels(reports, groups)
+        wanted = 1 if rung == "mean" else min(n_bins, max(1, len(reports) // least))
+        bins = SplitBins.build(
+            score_of(reports),
+            labels,
+            weights,
+            n_labels=n_labels,
+            n_bins=wanted,
+            least=least if n_labels > 1 else 0,
+        )
+        return cls(rung, n_groups, bins)
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells."""
+        return self.bins.n_cells
+
+    def assign(self, reports: Reports, groups: Ints) -> Ints:
+        """(n,) cell of each report; NEVER_SEEN where fitting had nothing like it."""
+        labels, _ = self._labels(reports, groups)
+        return self.bins.assign(score_of(reports), labels)
+
+    def _labels(self, reports: Reports, groups: Ints) -> tuple[Ints, int]:
+        """What the rung tells apart inside a bin; -1 for a group never seen."""
+        n_groups = max(self.n_groups, 1)
+        answers = reports.answers()
+        if self.rung in _TELLS_ANSWERS_APART and answers is not None:
+            labels = np.where(groups >= 0, answers * n_groups + groups, NEVER_SEEN)
+            return labels, reports.n_outcomes * n_groups
+        return groups, n_groups
 
 
-def reference_labels(
-    reports: Reports, rung: str, groups: Ints, n_groups: int
-) -> tuple[Ints, int]:
-    """What a rung tells apart inside a bin: answers, groups, both or neither."""
-    n_groups = max(n_groups, 1)
-    answers = reports.answers()
-    if rung in ("answer-confidence", "distribution", "point") and answers is not None:
-        return answers * n_groups + groups, reports.n_outcomes * n_groups
-    return groups, n_groups
-
-
-def reference_cells(
-    reports: Reports,
-    rung: str,
-    groups: Ints,
-    n_groups: int,
-    weights: Floats,
-    *,
-    n_bins: int,
-    least: int,
-) -> SplitBins:
-    """Cells of the reference for one rung."""
-    labels, n_labels = reference_labels(reports, rung, groups, n_groups)
-    bins = 1 if rung == "mean" else min(n_bins, max(1, len(reports) // least))
-    return SplitBins.build(
-        score_of(reports),
-        labels,
-        weights,
-        n_labels=n_labels,
-        n_bins=bins,
-        least=least if n_labels > 1 else 0,
-    )
+_TELLS_ANSWERS_APART = ("answer-confidence", "distribution", "point")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -217,17 +236,11 @@ def two_folds(n_items: int, blocks: Sequence[object] | None, seed: int) -> Ints:
     return rng.permutation(np.arange(len(names)) % 2)[block]
 
 
-def micro_cells(reports: Reports, cells: Ints, n_micro: int) -> tuple[Ints, Floats]:
-    """Group reports finer than their cells, for losses that allow it; at most n_micro.
-
-    Returns the micro-cell of each report, numbered from zero.
-    """
+def micro_cells(reports: Reports, cells: Ints, n_micro: int) -> Ints:
+    """(n,) micro-cell of each report: finer than cells, about ``n_micro`` in all."""
     if len(reports) <= n_micro:
-        _, inverse = distinct_rows(reports.keys())
-        return inverse, np.bincount(inverse).astype(np.float64)
+        return distinct_rows(reports.keys())[1]
     order = np.lexsort((score_of(reports), cells))
-    per = int(np.ceil(len(reports) / n_micro))
     rank = np.empty(len(reports), dtype=np.int64)
-    rank[order] = np.arange(len(reports)) // per
-    _, inverse = distinct_rows(np.column_stack([cells, rank]).astype(np.float64))
-    return inverse, np.bincount(inverse).astype(np.float64)
+    rank[order] = np.arange(len(reports)) * n_micro // len(reports)
+    return distinct_rows(np.column_stack([cells, rank]).astype(np.float64))[1]
