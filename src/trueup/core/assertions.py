@@ -40,14 +40,21 @@ class Assertion:
         return self.sign * top_of(reference).confidence
 
 
-def check_assertions(
-    names: str | Iterable[str], primary: Reports, reference: Reports
-) -> tuple[str, ...]:
-    """The names, each known and possible for these predictors."""
+def check_names(names: str | Iterable[str]) -> tuple[str, ...]:
+    """The names, each known, without repetition."""
     chosen = (names,) if isinstance(names, str) else tuple(names)
     for name in chosen:
         if name not in ASSERTIONS:
             raise UnknownNameError.of("assertion", name, ASSERTIONS)
+    return tuple(dict.fromkeys(chosen))
+
+
+def check_assertions(
+    names: str | Iterable[str], primary: Reports, reference: Reports
+) -> tuple[str, ...]:
+    """The names, each known and possible for these predictors."""
+    chosen = check_names(names)
+    for name in chosen:
         for reports, who in ((primary, "primary"), (reference, "reference")):
             if not isinstance(reports, Distributions | AnswerConfidence):
                 message = (
@@ -55,7 +62,7 @@ def check_assertions(
                     f"{reports.about.title}.\nhint: leave assume out."
                 )
                 raise InvalidInputError(message)
-    return tuple(dict.fromkeys(chosen))
+    return chosen
 
 
 def make_assertion(
@@ -64,8 +71,8 @@ def make_assertion(
     """Write an assertion down for primary cells fitted on these items.
 
     ``informative``: E[h(R1)(a0)] <= E[c0], where the share of each reference answer a0
-    in a primary cell stands for its distribution there. ``stronger``: E[h(R1)(a1)] is at
-    least E[c0], where a1 is the primary's answer.
+    in a primary cell stands for its distribution there. ``stronger``: E[h(R1)(a1)] is
+    at least E[c0], where a1 is the primary's answer.
     """
     n_outcomes = primary.n_outcomes
     if name == "informative":

@@ -9,7 +9,6 @@ the reference's report and the group.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -85,6 +84,12 @@ class SplitBins:
         return cls(edges, table, rest)
 
     @property
+    def n_alone(self) -> int:
+        """Number of cells that are no remainder of a bin; they come first."""
+        kept = self.rest[self.rest != NEVER_SEEN]
+        return int(kept.min()) if kept.size else self.n_cells
+
+    @property
     def n_cells(self) -> int:
         """Number of cells."""
         return int(max(self.table.max(initial=-1), self.rest.max(initial=-1))) + 1
@@ -104,7 +109,7 @@ class Resolution:
     least_items: int = 8
     """Items a reference cell of the projection has at least (n0)."""
     certify_items: int = 50
-    """Items a reference cell of the certificate has at least, where there are enough."""
+    """Items a reference cell of the certificate has at least, where N allows."""
     reference_bins: int = 10
     primary_bins: int = 6
     """Bins of the primary's confidence, at most, for each answer."""
@@ -225,15 +230,10 @@ class PrimaryCells:
         return cell
 
 
-def two_folds(n_items: int, blocks: Sequence[object] | None, seed: int) -> Ints:
-    """(n,) fold of each item, at random; items of one block stay together."""
-    rng = np.random.default_rng(seed)
-    if blocks is None:
-        fold = np.arange(n_items) % 2
-        return rng.permutation(fold)
-    names = {name: index for index, name in enumerate(dict.fromkeys(blocks))}
-    block = np.array([names[name] for name in blocks])
-    return rng.permutation(np.arange(len(names)) % 2)[block]
+def two_folds(n_units: int, rng: np.random.Generator | None) -> Ints:
+    """(n,) a random half for each unit; the same halves whenever no rng is given."""
+    chosen = np.random.default_rng(0) if rng is None else rng
+    return chosen.permutation(np.arange(n_units) % 2)
 
 
 def micro_cells(reports: Reports, cells: Ints, n_micro: int) -> Ints:

@@ -6,13 +6,15 @@ a *tilt* by the slope of its cell, which is defined for reports never seen.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 
 from trueup._arrays import distinct_rows, group_sums
 from trueup._validate import Floats, Ints
-from trueup.core.assertions import Assertion, make_assertion
+from trueup.core.assertions import Assertion, make_assertion, top_of
 from trueup.core.losses import Deployment, ProperLoss, Solved
 from trueup.core.moments import MomentRows, Trust, as_trusted, pooled_rows
 from trueup.core.reports import AnswerConfidence, Distributions, PointReport, Reports
@@ -70,14 +72,85 @@ class Tilt:
         return loss.deploy(reports, Solved(slopes, slopes, anywhere))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Temperature:
+    """A map with one parameter: h proportional to r to the power ``exponent``."""
+
+    cells: PrimaryCells
+    exponent: float
+
+    def deploy(self, loss: ProperLoss, reports: Reports) -> Deployment:
+        """What replaces each report."""
+        stated = cast("Distributions", reports)
+        better = replace(
+            stated, probabilities=powered(stated.probabilities, self.exponent)
+        )
+        return Deployment(loss.vectors(better), better)
+
+
+def powered(rows: Floats, exponent: float) -> Floats:
+    """Rows to a power, normalised; zeros stay zero."""
+    with np.errstate(divide="ignore"):
+        logs = np.where(rows > 0, exponent * np.log(rows), -np.inf)
+    raised = np.exp(logs - logs.max(axis=1, keepdims=True))
+    return cast("Floats", raised / raised.sum(axis=1, keepdims=True))
+
+
+def nearest_temperature(
+    sample: Sample, trust: Trust, assume: tuple[str, ...], resolution: Resolution
+) -> Temperature:
+    """The temperature nearest one that satisfies the asserted rows on these items.
+
+    ``informative`` may ask for less confidence, ``stronger`` for more; where they ask
+    for both, the predictors contradict the assertions and the exponent stays at one.
+    """
+    cells = PrimaryCells.build(sample.primary, sample.shares, resolution)
+    rows = cast("Distributions", sample.primary).probabilities
+    shares, items = sample.shares, np.arange(len(sample))
+    reference = top_of(sample.reference)
+    bound = float(shares @ reference.confidence)
+    picks = {"informative": reference.answer, "stronger": rows.argmax(axis=1)}
+
+    def excess(name: str, exponent: float) -> float:
+        reached = float(shares @ powered(rows, exponent)[items, picks[name]])
+        beyond = reached - bound if name == "informative" else bound - reached
+        return beyond - trust.reference_error
+
+    wanted = [_root(name, excess) for name in assume]
+    lowest, highest = min(wanted, default=1.0), max(wanted, default=1.0)
+    if lowest < 1 < highest:
+        return Temperature(cells, 1.0)
+    return Temperature(cells, lowest if lowest < 1 else highest)
+
+
+def _root(name: str, excess: Callable[[str, float], float]) -> float:
+    """The exponent nearest one at which a row holds, by bisection on its logarithm."""
+    if excess(name, 1.0) <= 0:
+        return 1.0
+    near, far = 0.0, np.log(0.01) if name == "informative" else np.log(100.0)
+    if excess(name, float(np.exp(far))) > 0:
+        return 1.0  # no temperature satisfies it
+    for _ in range(60):
+        middle = (near + far) / 2
+        if excess(name, float(np.exp(middle))) > 0:
+            near = middle
+        else:
+            far = middle
+    return float(np.exp(far))
+
+
 def project_tilt(
     sample: Sample,
     loss: ProperLoss,
     trust: Trust,
     assume: tuple[str, ...],
     resolution: Resolution,
-) -> tuple[Tilt, ReferenceCells]:
-    """Project on adaptive cells; returns the map and the reference cells it used."""
+) -> tuple[Tilt, ReferenceCells, int]:
+    """Project on adaptive cells.
+
+    Returns the map, the reference cells it used, and the items in the smallest of
+    them, remainders of a bin aside.
+    """
     stated, about = as_trusted(sample.reference, trust)
     shares = sample.shares
     reference_cells = ReferenceCells.build(
@@ -104,14 +177,15 @@ def project_tilt(
     if asserted:
         bounds = [float(shares @ one.targets(sample.reference)) for one in asserted]
         moments, rows = with_assertions(moments, rows, asserted, bounds)
-    problem, used = _linked_problem(
-        sample, cell_of_item, moments, rows, trust, resolution
-    )
+    micro = micro_cells(sample.primary, cell_of_item, resolution.micro_cells)
+    problem, used = _linked_problem(sample, cell_of_item, micro, (moments, rows), trust)
     iterate = conic.solve(problem, loss)
     slopes = np.zeros((cells.n_cells, sample.primary.n_outcomes))
     slopes[used[problem.cell_of_atom]] = iterate.solved.tilt
     slopes -= slopes.mean(axis=1, keepdims=True)
-    return Tilt(cells, slopes), reference_cells
+    sizes = np.bincount(cell, minlength=reference_cells.n_cells)
+    smallest = int(sizes[: max(reference_cells.bins.n_alone, 1)].min())
+    return Tilt(cells, slopes), reference_cells, smallest
 
 
 def unrestricted(moments: MomentRows) -> MomentRows:
@@ -165,15 +239,14 @@ def with_assertions(
 def _linked_problem(
     sample: Sample,
     cell_of_item: Ints,
-    moments: MomentRows,
-    rows: Rows,
+    micro: Ints,
+    truth: tuple[MomentRows, Rows],
     trust: Trust,
-    resolution: Resolution,
 ) -> tuple[ProjectionProblem, Ints]:
     """Atoms (micro-cells of reports) linked to primary cells; and the cells in use."""
+    moments, rows = truth
     shares = sample.shares
     used, compact = np.unique(cell_of_item, return_inverse=True)
-    micro = micro_cells(sample.primary, cell_of_item, resolution.micro_cells)
     n_micro = int(micro.max()) + 1
     cell_of_atom = np.zeros(n_micro, dtype=np.int64)
     cell_of_atom[micro] = compact.ravel()

@@ -136,7 +136,7 @@ def _add_moments(
     mass = group_sums(
         moments.cell_of_node[rows.node],
         rows.weight,
-        max(moments.n_cells, int(moments.cell_of_row.max()) + 1),
+        _n_cells(moments),
     )
     # An asserted row belongs to no cell of the reference: it is about all items.
     scale = np.where(mass > 0, mass, 1.0)[moments.cell_of_row]
@@ -183,9 +183,14 @@ def _independent_rows(moments: MomentRows, occurring: Ints) -> Bools:
         last[moments.cell_of_row[present]] = present
         needed[last[last >= 0]] = False
         return needed
-    at_end = np.zeros(moments.n_cells, dtype=bool)
+    at_end = np.zeros(_n_cells(moments), dtype=bool)
     at_end[moments.cell_of_node[~moments.allowed.all(axis=1)]] = True
     return needed & ~(at_end[moments.cell_of_row] & moments.equality)
+
+
+def _n_cells(moments: MomentRows) -> int:
+    """Cells of the reference, and one for each asserted row."""
+    return max(moments.n_cells, int(moments.cell_of_row.max()) + 1)
 
 
 def join_entries(entry_node: Ints, row_node: Ints) -> tuple[Ints, Ints]:

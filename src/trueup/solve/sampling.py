@@ -6,6 +6,7 @@ estimate of a number that is at most the true improvement (METHOD section 6).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +16,6 @@ from trueup._validate import Floats
 from trueup.core.assertions import Assertion, make_assertion
 from trueup.core.identification import Identification
 from trueup.core.moments import Trust, as_trusted, pooled_rows
-from trueup.core.reports import Reports
 from trueup.core.resolution import PrimaryCells, ReferenceCells, Resolution
 from trueup.solve.adaptive import Sample, unrestricted
 from trueup.solve.problem import Rows
@@ -66,11 +66,12 @@ def per_item_bounds(
 def best_on_coarse_cells(
     sample: Sample,
     gain: Floats,
-    size: float,
     trust: Trust,
+    *,
     assume: tuple[str, ...],
     primary_cells: PrimaryCells,
     resolution: Resolution,
+    size: float,
 ) -> tuple[Multipliers, float]:
     """The best multipliers for a fixed map on coarse cells, and the bound in sample.
 
@@ -127,7 +128,9 @@ def best_on_coarse_cells(
     return Multipliers(cells, table, primary_cells, asserted, weights), value
 
 
-def _best_assertion_weights(solved, n_assertions: int, *, scale: float) -> Floats:  # type: ignore[no-untyped-def]
+def _best_assertion_weights(
+    solved: Callable[[Floats], tuple[float, Floats]], n_assertions: int, *, scale: float
+) -> Floats:
     """Golden-section search for each assertion's multiplier in turn; concave."""
     weights = np.zeros(n_assertions)
     for one in range(n_assertions):
@@ -183,13 +186,3 @@ def _assertions_of_items(
         base += weight * one.targets(sample.reference)
         pull += weight * one.coefficients[cell]
     return base, pull
-
-
-def mean_and_error(
-    z: Floats, weights: Floats, blocks: Reports | None = None
-) -> tuple[float, float]:
-    """Weighted mean of z and its standard error."""
-    del blocks
-    share = weights / weights.sum()
-    mean = float(share @ z)
-    return mean, float(np.sqrt((share**2 * (z - mean) ** 2).sum()))
