@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from trueup.api import fit, load
+    from trueup.audit.bounds import bounds, compare, worst_case_improvement
     from trueup.core.cells import Step
     from trueup.core.joint import JointTable
     from trueup.core.reports import AnswerConfidence, PointReport
     from trueup.errors import TrueupError, TrueupWarning
+    from trueup.evaluate.metrics import evaluate
+    from trueup.evaluate.reference_check import check_reference
     from trueup.maps.report_map import ReportMap
     from trueup.solve.certificate import Certificate
     from trueup.solve.projection import Projection, project
@@ -25,9 +28,14 @@ __all__ = [
     "Step",
     "TrueupError",
     "TrueupWarning",
+    "bounds",
+    "check_reference",
+    "compare",
+    "evaluate",
     "fit",
     "load",
     "project",
+    "worst_case_improvement",
 ]
 
 _HOMES = {
@@ -40,9 +48,14 @@ _HOMES = {
     "Step": "trueup.core.cells",
     "TrueupError": "trueup.errors",
     "TrueupWarning": "trueup.errors",
+    "bounds": "trueup.audit.bounds",
+    "check_reference": "trueup.evaluate.reference_check",
+    "compare": "trueup.audit.bounds",
+    "evaluate": "trueup.evaluate",
     "fit": "trueup.api",
     "load": "trueup.api",
     "project": "trueup.solve.projection",
+    "worst_case_improvement": "trueup.audit.bounds",
 }
 
 
@@ -51,7 +64,9 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the name stands fo
     if name not in _HOMES:
         message = f"module 'trueup' has no attribute {name!r}"
         raise AttributeError(message)
-    value = getattr(import_module(_HOMES[name]), name)
+    home = import_module(_HOMES[name])
+    # A package that is called like its main function stands for the function itself.
+    value = home if home.__name__ == f"trueup.{name}" else getattr(home, name)
     globals()[name] = value
     return value
 

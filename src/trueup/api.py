@@ -11,13 +11,16 @@ from typing import Any
 import numpy as np
 
 from trueup import _validate
-from trueup.core.cells import Cells, get_cells
+from trueup.core.assertions import check_assertions
+from trueup.core.cells import Auto, Cells, get_cells
 from trueup.core.joint import JointTable, paired_reports
 from trueup.core.losses import LogLoss, get_loss
 from trueup.core.reports import Distributions, Reports
-from trueup.errors import DoubtfulInputWarning, InvalidInputError
+from trueup.errors import DoubtfulInputWarning, InvalidInputError, UnknownNameError
 from trueup.maps import _schema
-from trueup.maps.report_map import Draw, FittedOn, ReportMap, Table, floored
+from trueup.maps.adaptive import Request, fit_adaptive
+from trueup.maps.report_map import Draw, FittedOn, ReportMap, floored
+from trueup.maps.rules import Table
 from trueup.solve.certificate import Certificate
 from trueup.solve.projection import CertifiedReports, project, zero_under_log_loss
 
@@ -35,6 +38,11 @@ def fit(
     cells: str | Cells = "exact",
     outcomes: Iterable[Any] | None = None,
     floor: float | None = None,
+    assume: str | Iterable[str] = (),
+    family: str | None = None,
+    blocks: Iterable[Any] | None = None,
+    fallback: str = "map",
+    rng: np.random.Generator | None = None,
 ) -> ReportMap:
     """Fit the map that moves the primary the least into agreement with the reference.
 
@@ -68,11 +76,27 @@ def fit(
     reference_error
         Budget for the reference's calibration error, in the units of its rung.
     cells
-        ``"exact"`` (every distinct report is its own cell) or :class:`Step`.
+        ``"exact"`` (every distinct report is its own cell, the items are the whole
+        population), :class:`Step` (the paper's grid), or ``"auto"``: adaptive cells, a
+        map that applies to any report, and a certificate that survives sampling.
     outcomes
         Names of the K outcomes.
     floor
         Under log loss, replace every primary report r by (1 - K floor) r + floor.
+    assume
+        With ``"auto"``: facts asserted beyond calibration, ``"informative"`` (the
+        reference's answer is not evidence against itself given the primary's report)
+        or ``"stronger"`` (the primary is right at least as often as the reference).
+    family
+        With ``"auto"``: ``"temperature"`` for a map with one parameter, the
+        temperature nearest one that satisfies what is asserted.
+    blocks
+        With ``"auto"``: one value an item; dependent items share it and stay together.
+    fallback
+        With ``"auto"``, where nothing is guaranteed: ``"map"`` still offers the map,
+        marked as unsupported; ``"identity"`` leaves the primary alone.
+    rng
+        With ``"auto"``: how items are split in halves; the same split when left out.
 
     Returns
     -------
@@ -99,16 +123,40 @@ def fit(
     first = floored(first, _checked_floor(floor, first))
     if isinstance(chosen, LogLoss) and (first.keys() == 0).any():
         raise zero_under_log_loss(first.keys(), "primary")
+    notes = _notes(n_normalised, floor)
+    request = Request(
+        loss=loss,
+        trust=trust,
+        caps=caps,
+        reference_error=_validate.non_negative(reference_error, "reference_error"),
+        assume=check_assertions(assume, first, second),
+        family=_checked_family(family, first, assume),
+        keep_unsupported=_checked_fallback(fallback),
+        blocks=blocks,
+        rng=rng,
+    )
+    if isinstance(grid, Auto):
+        fitted = fit_adaptive(
+            first,
+            second,
+            request,
+            groups=groups,
+            sample_weight=sample_weight,
+            floor=floor,
+            n_normalised=n_normalised,
+        )
+        _warn_about_doubtful(is_copy=is_copy, n_items=len(first))
+        return replace(fitted, certificate=_annotated(fitted.certificate, notes))
+    request.refuse_for(grid.name)
     joint = JointTable.from_reports(first, second, counts=sample_weight, groups=groups)
     joint = replace(joint, n_items=len(first))
     projection = project(
         joint, loss=loss, trust=trust, caps=caps, reference_error=reference_error
     )
     _warn_about_doubtful(is_copy=is_copy, n_items=len(first))
-    notes = _notes(n_normalised, floor)
     drawn = projection.randomised
     return ReportMap(
-        table=_table(joint, projection.deployed),
+        rule=_table(joint, projection.deployed),
         loss=chosen.name,
         cells=grid,
         floor=floor,
@@ -121,8 +169,8 @@ def fit(
     )
 
 
-def load(path: str | os.PathLike[str]) -> ReportMap:
-    """Load a map that was saved with :meth:`ReportMap.save`.
+def load(path: str | os.PathLike[str]) -> Any:  # noqa: ANN401 - the kind that was saved
+    """Load a map that was saved: ours, or a baseline of ``trueup.evaluate``.
 
     The loaded map applies bit for bit as the saved one did.
 
@@ -137,7 +185,12 @@ def load(path: str | os.PathLike[str]) -> ReportMap:
     >>> bool((again.apply([0.1, 0.7]) == fitted.apply([0.1, 0.7])).all())
     True
     """
-    return _schema.read(path)
+    content = _schema.read_json(path)
+    if isinstance(content, dict) and content.get("kind") == "trueup.baseline_map":
+        from trueup.evaluate.baselines import _schema as baselines  # noqa: PLC0415
+
+        return baselines.from_json(content, os.fspath(path))
+    return _schema.from_json(content, os.fspath(path))
 
 
 def _table(joint: JointTable, certified: CertifiedReports) -> Table:
@@ -183,6 +236,28 @@ def _notes(n_normalised: int, floor: float | None) -> tuple[str, ...]:
             "that is (1 - K floor) r + floor, not over the primary as given"
         )
     return tuple(notes)
+
+
+def _checked_family(
+    family: str | None, primary: Reports, assume: str | Iterable[str]
+) -> str | None:
+    if family is None:
+        return None
+    if family != "temperature":
+        raise UnknownNameError.of("family", family, ("temperature",))
+    if not isinstance(primary, Distributions) or not assume:
+        message = (
+            "family='temperature' scales distributions until what is asserted holds.\n"
+            "hint: pass distributions and assume='informative'."
+        )
+        raise InvalidInputError(message)
+    return family
+
+
+def _checked_fallback(fallback: str) -> bool:
+    if fallback not in ("map", "identity"):
+        raise UnknownNameError.of("fallback", fallback, ("identity", "map"))
+    return fallback == "map"
 
 
 def _checked_floor(floor: float | None, primary: Reports) -> float | None:

@@ -6,6 +6,7 @@ report makes the problem smooth again.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import cast
 
 import numpy as np
@@ -78,6 +79,31 @@ class HeldAnswerLoss(ProperLoss):
         confidence = np.clip((held - slopes.max(axis=1)) / 2, 0, 1)
         better = AnswerConfidence._of(self.answers, confidence, reports.outcomes)
         return Deployment(self.vectors(better), better)
+
+
+class OwnAnswerLoss(ProperLoss):
+    """Confidence loss that keeps the primary's answers: only confidence moves."""
+
+    name = "confidence"
+
+    def vectors(self, reports: Reports) -> Floats:
+        return ConfidenceLoss().vectors(reports)
+
+    def generator(self, p: Floats) -> Floats:
+        return p.max(axis=1) ** 2  # of the truth's own answer; see held_by
+
+    def held_by(self, reports: Reports) -> HeldAnswerLoss:
+        """The loss with these reports' answers held."""
+        return HeldAnswerLoss(cast("AnswerConfidence", reports).answer)
+
+    def deploy(self, reports: Reports, solved: Solved) -> Deployment:
+        return self.held_by(reports).deploy(reports, solved)
+
+    def average(self, deployed: Sequence[Deployment]) -> Reports:
+        first = cast("AnswerConfidence", deployed[0].reports)
+        stated = [cast("AnswerConfidence", one.reports).confidence for one in deployed]
+        mean = cast("Floats", np.mean(stated, axis=0))
+        return AnswerConfidence._of(first.answer, mean, first.outcomes)
 
 
 class ZeroOneLoss(ProperLoss):

@@ -94,15 +94,28 @@ class Step:
         return np.clip(np.rint(value * self.units) / self.units, low, high)
 
 
+@dataclass(frozen=True, slots=True)
+class Auto:
+    """Adaptive cells, chosen from the data; reports themselves are never rounded."""
+
+    name = "auto"
+
+    def merge(self, reports: Reports) -> Reports:
+        """Leave the reports alone."""
+        return reports
+
+
 _ROUNDED = ("mean", "expectile")
 
-Cells: TypeAlias = Exact | Step
+Cells: TypeAlias = Auto | Exact | Step
 
 
 def get_cells(cells: str | Cells) -> Cells:
     """Look up cells by name; objects pass through."""
-    if isinstance(cells, Exact | Step):
+    if isinstance(cells, Auto | Exact | Step):
         return cells
     if cells == "exact":
         return Exact()
-    raise UnknownNameError.of("cells", cells, ("exact", "Step(...)"))
+    if cells == "auto":
+        return Auto()
+    raise UnknownNameError.of("cells", cells, ("auto", "exact", "Step(...)"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -22,6 +23,16 @@ class _DistributionLoss(ProperLoss):
         tilted = self.tilted(stated.probabilities, solved)
         better = replace(stated, probabilities=tilted, n_normalised=0)
         return Deployment(self.vectors(better), better)
+
+    def average(self, deployed: Sequence[Deployment]) -> Reports:
+        rows = [cast("Distributions", one.reports) for one in deployed]
+        return replace(
+            rows[0], probabilities=self.mean([r.probabilities for r in rows])
+        )
+
+    def mean(self, rows: list[Floats]) -> Floats:
+        """The average on which the loss is convex: of h itself, unless overridden."""
+        return cast("Floats", np.mean(rows, axis=0))
 
     @abstractmethod
     def tilted(self, stated: Floats, solved: Solved) -> Floats:
@@ -95,6 +106,10 @@ class SphericalLoss(_DistributionLoss):
 
     def generator(self, p: Floats) -> Floats:
         return cast("Floats", np.linalg.norm(p, axis=1))
+
+    def mean(self, rows: list[Floats]) -> Floats:
+        # The loss is linear in r / |r|, and shortening that vector only helps.
+        return normalise_rows(np.mean([_unit_rows(row) for row in rows], axis=0))
 
     def tilted(self, stated: Floats, solved: Solved) -> Floats:
         return simplex_from_norm(_unit_rows(stated) + solved.tilt)

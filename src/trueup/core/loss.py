@@ -10,6 +10,7 @@ replaces it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -76,6 +77,14 @@ class ProperLoss(ABC):
         """The loss with the new answers fixed, for losses that may draw them."""
         del answers
         return self
+
+    def average(self, deployed: Sequence[Deployment]) -> Reports:
+        """Reports whose loss is never above the mean loss of those deployed."""
+        reports = deployed[0].reports
+        if reports is None:
+            message = f"{self.name} loss deploys a draw, which has no average report"
+            raise TypeError(message)
+        return reports
 
     def identity(self, reports: Reports) -> Deployment:
         """Leave every report as it is."""

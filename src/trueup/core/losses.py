@@ -8,6 +8,7 @@ from trueup.core.answer_losses import (
     ConfidenceLoss,
     HeldAnswerLoss,
     HeldModeLoss,
+    OwnAnswerLoss,
     ZeroOneLoss,
 )
 from trueup.core.distribution_losses import BrierLoss, LogLoss, SphericalLoss
@@ -25,6 +26,7 @@ __all__ = [
     "HeldAnswerLoss",
     "HeldModeLoss",
     "LogLoss",
+    "OwnAnswerLoss",
     "PinballLoss",
     "ProperLoss",
     "Solved",

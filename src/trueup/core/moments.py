@@ -282,6 +282,10 @@ def _assemble(
     cell_of_pair = cell_of_node[node_of_pair]
     applies = np.zeros((n_cells, n_slots), dtype=bool)
     np.logical_or.at(applies, cell_of_node, reading.applies[report_of_node])
+    if reading.form == "capped":
+        # Pooled answers carry a cap only if every report of the cell carries caps.
+        bare = ~reading.applies[report_of_pair, 1:].any(axis=1)
+        applies[np.unique(cell_of_pair[bare]), 1:] = False
     row_of = np.full((n_cells, n_slots), -1)
     row_of[applies] = np.arange(int(applies.sum()))
     cell_of_row, slot_of_row = np.nonzero(applies)
@@ -289,20 +293,23 @@ def _assemble(
         cell_of_pair, weights[:, None] * reading.targets[report_of_pair], n_cells
     )
     entry, node = _entries_of_nodes(reading, report_of_node)
+    row = row_of[cell_of_node[node], reading.slot[entry]]
+    entry, node, row = entry[row >= 0], node[row >= 0], row[row >= 0]
+    is_pooled = len(cell_of_node) > n_cells
     return MomentRows(
         node_of_pair=node_of_pair,
         cell_of_node=cell_of_node,
         equality=reading.equality[slot_of_row],
         target=totals[cell_of_row, slot_of_row],
         cell_of_row=cell_of_row,
-        row=row_of[cell_of_node[node], reading.slot[entry]],
+        row=row,
         node=node,
         outcome=reading.outcome[entry],
         coefficient=reading.coefficient[entry],
         anchors=_anchors(reading, report_of_pair, node_of_pair, weights),
         allowed=_allowed(reading, report_of_pair, node_of_pair, cell_of_node),
         slot_of_row=slot_of_row,
-        form=reading.form,
+        form="pooled caps" if is_pooled and reading.form == "capped" else reading.form,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import cast
 
 import numpy as np
@@ -31,6 +32,12 @@ class _PointLoss(ProperLoss):
         value = self.snapped(self.respond(np.where(solved.possible, ceiling, np.inf)))
         better = PointReport._of(value, reports.outcomes, self.about)
         return Deployment(self.vectors(better), better)
+
+    def average(self, deployed: Sequence[Deployment]) -> Reports:
+        first = cast("PointReport", deployed[0].reports)
+        values = [cast("PointReport", one.reports).value for one in deployed]
+        mean = cast("Floats", np.mean(values, axis=0))
+        return PointReport._of(mean, first.outcomes, first.about)
 
     def respond(self, ceiling: Floats) -> Floats:
         """(n,) the value r that maximises min_y [ ceiling(y) - l(r, y) ].

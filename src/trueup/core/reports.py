@@ -317,12 +317,18 @@ def parse_reports(values: object, name: str, outcomes: Iterable[Any] | None) -> 
 def same_outcomes(
     reports: Reports, other: Reports, name: str, other_name: str
 ) -> Reports:
-    """``reports`` with the outcomes of ``other``, in its order.
+    """``reports`` with the outcomes of ``other``, in its order."""
+    return with_outcomes(reports, other.outcomes, name, other_name)
+
+
+def with_outcomes(
+    reports: Reports, wanted: tuple[Label, ...], name: str, other_name: str
+) -> Reports:
+    """``reports`` with the wanted outcomes, in that order.
 
     Unnamed outcomes (0, 1, ...) of an array take over the names of the other side;
     named ones must be the same set.
     """
-    wanted = other.outcomes
     if reports.outcomes == wanted:
         return reports
     if reports.n_outcomes != len(wanted):

@@ -17,12 +17,20 @@ from typing import Any, cast
 import numpy as np
 
 from trueup._validate import Floats, Label, outcome_labels
-from trueup.core.cells import Cells, Exact, Step
+from trueup.core.cells import Cells, Step, get_cells
 from trueup.core.losses import LOSSES
+from trueup.core.properties import (
+    AnswerConfidenceProperty,
+    DistributionProperty,
+    Property,
+    point_property,
+)
 from trueup.core.reports import AnswerConfidence, Distributions, PointReport, Reports
 from trueup.errors import MapFormatError, TrueupError
 from trueup.maps._files import write_atomically
-from trueup.maps.report_map import Draw, FittedOn, ReportMap, Table
+from trueup.maps._tilt_schema import tilts_from_json, tilts_to_json
+from trueup.maps.report_map import Draw, FittedOn, ReportMap
+from trueup.maps.rules import Table, Tilts
 from trueup.solve.certificate import Certificate
 
 FORMAT = 1
@@ -37,13 +45,16 @@ def write(fitted: ReportMap, path: str | os.PathLike[str]) -> None:
 
 def read(path: str | os.PathLike[str]) -> ReportMap:
     """Load a map, with an error that says what is wrong with the file."""
-    name = os.fspath(path)
+    return from_json(read_json(path), os.fspath(path))
+
+
+def read_json(path: str | os.PathLike[str]) -> object:
+    """The content of a file that should hold a map of some kind."""
     try:
-        content = json.loads(Path(path).read_text(encoding="utf-8"))
+        return json.loads(Path(path).read_text(encoding="utf-8"))
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
-        message = f"{name} is not a saved map: it is not JSON ({error})."
+        message = f"{os.fspath(path)} is not a saved map: it is not JSON ({error})."
         raise MapFormatError(message) from error
-    return from_json(content, name)
 
 
 def from_json(content: object, name: str = "the map") -> ReportMap:
@@ -88,22 +99,17 @@ def from_json(content: object, name: str = "the map") -> ReportMap:
 
 def to_json(fitted: ReportMap) -> dict[str, Any]:
     """A map as plain JSON values."""
-    table, draw = fitted.table, fitted._draw
+    draw = fitted._draw
     return {
         "format": FORMAT,
         "kind": KIND,
         "created_by": _me(),
-        "property": _property(table.fitted),
+        "property": _property(fitted.about),
         "outcomes": list(fitted.outcomes),
         "loss": fitted.loss,
         "floor": fitted.floor,
         "cells": _cells(fitted.cells),
-        "rule": {
-            "kind": "table",
-            "reports": _reports(table.fitted),
-            "better": _reports(table.better),
-            "distributions": table.distributions.tolist(),
-        },
+        "rule": _rule(fitted.rule),
         "certificate": _certificate(fitted.certificate),
         "randomised": None
         if draw is None
@@ -119,20 +125,12 @@ def to_json(fitted: ReportMap) -> dict[str, Any]:
 
 def _read_format_1(content: dict[str, Any]) -> ReportMap:
     outcomes = outcome_labels(content["outcomes"], "outcomes")
-    about, rule = content["property"], content["rule"]
-    if rule["kind"] != "table":
-        message = f"unknown rule {rule['kind']!r}"
-        raise ValueError(message)
     if content["loss"] not in LOSSES:
         message = f"unknown loss {content['loss']!r}"
         raise ValueError(message)
-    fitted = _parse_reports(rule["reports"], about, outcomes)
-    shape = (len(fitted), len(outcomes))
-    better = _parse_reports(rule["better"], about, outcomes)
-    if len(better) != len(fitted):
-        message = f"{len(fitted)} reports but {len(better)} replacements"
-        raise ValueError(message)
-    table = Table(fitted, better, _array(rule["distributions"], shape))
+    rule = _parse_rule(content, outcomes)
+    n_reports = len(rule.fitted) if isinstance(rule, Table) else 0
+    shape = (n_reports, len(outcomes))
     draw, drawn = content["randomised"], None
     if draw is not None:
         confidence = draw["confidence"]
@@ -142,7 +140,7 @@ def _read_format_1(content: dict[str, Any]) -> ReportMap:
             _array(draw["distributions"], shape),
         )
     return ReportMap(
-        table=table,
+        rule=rule,
         loss=content["loss"],
         cells=_parse_cells(content["cells"]),
         floor=None if content["floor"] is None else float(content["floor"]),
@@ -153,6 +151,32 @@ def _read_format_1(content: dict[str, Any]) -> ReportMap:
         if draw is None
         else _parse_certificate(draw["certificate"]),
     )
+
+
+def _parse_rule(content: dict[str, Any], outcomes: tuple[Label, ...]) -> Table | Tilts:
+    about, saved = content["property"], content["rule"]
+    if saved["kind"] == "tilt":
+        return tilts_from_json(
+            saved, outcomes, _parse_property(about, outcomes), content["loss"]
+        )
+    if saved["kind"] != "table":
+        message = f"unknown rule {saved['kind']!r}"
+        raise ValueError(message)
+    fitted = _parse_reports(saved["reports"], about, outcomes)
+    better = _parse_reports(saved["better"], about, outcomes)
+    if len(better) != len(fitted):
+        message = f"{len(fitted)} reports but {len(better)} replacements"
+        raise ValueError(message)
+    shape = (len(fitted), len(outcomes))
+    return Table(fitted, better, _array(saved["distributions"], shape))
+
+
+def _parse_property(about: dict[str, Any], outcomes: tuple[Label, ...]) -> Property:
+    if about["name"] == "distribution":
+        return DistributionProperty()
+    if about["name"] == "answer-confidence":
+        return AnswerConfidenceProperty()
+    return point_property(about["name"], about["level"], outcomes)
 
 
 _READERS: dict[int, Callable[[dict[str, Any]], ReportMap]] = {1: _read_format_1}
@@ -168,8 +192,19 @@ def _me() -> str:
         return "trueup (not installed)"
 
 
-def _property(reports: Reports) -> dict[str, Any]:
-    return {"name": reports.about.name, "level": getattr(reports.about, "level", None)}
+def _property(about: Property) -> dict[str, Any]:
+    return {"name": about.name, "level": getattr(about, "level", None)}
+
+
+def _rule(rule: Table | Tilts) -> dict[str, Any]:
+    if isinstance(rule, Tilts):
+        return tilts_to_json(rule)
+    return {
+        "kind": "table",
+        "reports": _reports(rule.fitted),
+        "better": _reports(rule.better),
+        "distributions": rule.distributions.tolist(),
+    }
 
 
 def _reports(reports: Reports) -> Any:  # noqa: ANN401 - JSON
@@ -216,16 +251,13 @@ def _array(saved: Any, shape: tuple[int, ...]) -> Floats:  # noqa: ANN401 - JSON
 def _cells(cells: Cells) -> dict[str, Any]:
     if isinstance(cells, Step):
         return {"kind": "step", "step": cells.step}
-    return {"kind": "exact"}
+    return {"kind": cells.name}
 
 
 def _parse_cells(saved: dict[str, Any]) -> Cells:
     if saved["kind"] == "step":
         return Step(float(saved["step"]))
-    if saved["kind"] != "exact":
-        message = f"unknown cells {saved['kind']!r}"
-        raise ValueError(message)
-    return Exact()
+    return get_cells(str(saved["kind"]))
 
 
 _NUMBERS = (
@@ -235,6 +267,9 @@ _NUMBERS = (
     "reference_free_improvement",
     "steepness",
     "tolerance",
+    "fitted",
+    "certified",
+    "lower",
 )
 
 
@@ -250,15 +285,31 @@ def _certificate(certificate: Certificate) -> dict[str, Any]:
         "n_groups": certificate.n_groups,
         "n_items": certificate.n_items,
         "engine": certificate.engine,
+        "supported": certificate.supported,
+        "reason": certificate.reason,
+        "n0": certificate.n0,
+        "n_cells": certificate.n_cells,
         "notes": list(certificate.notes),
     }
 
 
 def _parse_certificate(saved: dict[str, Any]) -> Certificate:
     known = float(saved["break_even_reference_error"])
-    numbers = {name: float(saved[name]) for name in _NUMBERS}
+    number = {name: float(saved[name]) for name in _NUMBERS}
     return Certificate(
-        **numbers,
+        guaranteed_improvement=number["guaranteed_improvement"],
+        upper_bound=number["upper_bound"],
+        reference_error=number["reference_error"],
+        reference_free_improvement=number["reference_free_improvement"],
+        steepness=number["steepness"],
+        tolerance=number["tolerance"],
+        fitted=number["fitted"],
+        certified=number["certified"],
+        lower=number["lower"],
+        supported=bool(saved["supported"]),
+        reason=str(saved["reason"]),
+        n0=int(saved["n0"]),
+        n_cells=int(saved["n_cells"]),
         loss=str(saved["loss"]),
         assumption=str(saved["assumption"]),
         trust=str(saved["trust"]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -18,10 +19,11 @@ from trueup.core.reports import (
     PointReport,
     Reports,
     parse_reports,
-    same_outcomes,
+    with_outcomes,
 )
 from trueup.errors import InvalidInputError, UnseenReportWarning
 from trueup.maps.lookup import Match, match
+from trueup.maps.rules import Table, Tilts
 from trueup.solve.certificate import Certificate
 
 
@@ -36,16 +38,6 @@ class FittedOn:
     n_groups: int
     n_normalised: int
     """Rows of both predictors that did not quite sum to one and were divided."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Table:
-    """A map by enumeration: each fitted report and what replaces it."""
-
-    fitted: Reports
-    better: Reports
-    distributions: Floats
-    """(reports, K) the compatible distributions behind the new reports."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,7 +69,7 @@ class ReportMap:
            [0.8, 0.2]])
     """
 
-    table: Table
+    rule: Table | Tilts
     loss: str
     cells: Cells
     floor: float | None
@@ -89,12 +81,23 @@ class ReportMap:
     @property
     def outcomes(self) -> tuple[Label, ...]:
         """Names of the outcomes, in the order of the columns of :meth:`apply`."""
-        return self.table.fitted.outcomes
+        return self.rule.outcomes
 
     @property
     def about(self) -> Property:
         """The property that the primary reports and the map returns."""
-        return self.table.fitted.about
+        return self.rule.about
+
+    @property
+    def table(self) -> Table:
+        """The fitted reports and their replacements, for maps that list them."""
+        if isinstance(self.rule, Table):
+            return self.rule
+        message = (
+            "a map on adaptive cells is a formula and lists no reports.\n"
+            "hint: fit with cells='exact' or cells=trueup.Step(0.01) for a table."
+        )
+        raise InvalidInputError(message)
 
     @property
     def randomised(self) -> RandomisedMap | None:
@@ -110,21 +113,51 @@ class ReportMap:
         ``PointReport`` as themselves. Reports never seen in fitting take the place of
         the nearest fitted report with the same answer, and a warning says how many.
         """
+        if isinstance(self.rule, Tilts):
+            return _native(self.rule.apply(self._read(primary)))
         reports, found = self._locate(primary)
-        better = self.table.better.take(np.maximum(found.index, 0))
+        better = self.rule.better.take(np.maximum(found.index, 0))
         return _native(_keep_unmatched(better, reports, found))
 
     def distributions(self, primary: object) -> Floats:
         """(n, K) compatible distributions behind the new reports.
 
-        For a report whose answer was never fitted there is none: the row is NaN.
+        For a report whose answer was never fitted there is none: the row is NaN. A map
+        on adaptive cells keeps distributions only where those are what it reports.
         """
+        if isinstance(self.rule, Tilts) and self.about.name == "distribution":
+            return cast("Floats", self.apply(primary))
         _, found = self._locate(primary)
         return _rows(self.table.distributions, found)
 
     def match(self, primary: object) -> Match:
         """How :meth:`apply` would find each report, without applying."""
         return match(self._read(primary), self.table.fitted)
+
+    def recertify(
+        self,
+        primary: object,
+        reference: object,
+        *,
+        groups: Iterable[Any] | None = None,
+        sample_weight: object | None = None,
+        blocks: Iterable[Any] | None = None,
+    ) -> Certificate:
+        """Certify this very map again on new unlabelled items of both predictors.
+
+        Only maps on adaptive cells can: they keep the multipliers that certify them.
+        Groups must be given if the reference was trusted inside groups.
+        """
+        from trueup.maps.adaptive import recertify  # noqa: PLC0415 - it imports this
+
+        return recertify(
+            self,
+            primary,
+            reference,
+            groups=groups,
+            sample_weight=sample_weight,
+            blocks=blocks,
+        )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the map as a readable JSON file, in one step or not at all."""
@@ -140,7 +173,7 @@ class ReportMap:
                 f"applied to {reports.about.title} reports."
             )
             raise InvalidInputError(message)
-        known = same_outcomes(reports, self.table.fitted, "primary", "the map")
+        known = with_outcomes(reports, self.outcomes, "primary", "the map")
         known.about.check(known, "primary")
         return floored(self.cells.merge(known), self.floor)
 
@@ -152,11 +185,16 @@ class ReportMap:
 
     def __repr__(self) -> str:
         return (
-            f"ReportMap({self.loss} loss, {len(self.table.fitted):,} reports, "
+            f"ReportMap({self.loss} loss, {self._size()}, "
             f"{len(self.outcomes)} outcomes, guaranteed improvement "
             f"{self.certificate.guaranteed_improvement:.6g} at rung "
             f"{self.certificate.trust!r})"
         )
+
+    def _size(self) -> str:
+        if isinstance(self.rule, Table):
+            return f"{len(self.rule.fitted):,} reports"
+        return "adaptive cells" if self.rule.halves is not None else "unchanged"
 
 
 @dataclass(frozen=True, eq=False)

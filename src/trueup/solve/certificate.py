@@ -153,6 +153,20 @@ class Certificate:
     engine: str
     n_items: int
     notes: tuple[str, ...] = ()
+    supported: bool = True
+    """Whether anything positive is guaranteed."""
+    reason: str = ""
+    """Why nothing is, in words."""
+    fitted: float = 0.0
+    """The bound on the items the map was fitted on: optimistic on a sample."""
+    certified: float = 0.0
+    """The bound estimated on other items, everything fixed beforehand."""
+    lower: float = 0.0
+    """One-sided 95 % lower limit of ``certified``."""
+    n0: int = 0
+    """Items in the smallest reference cell, remainders of a bin aside."""
+    n_cells: int = 0
+    """Number of reference cells."""
     _compute_break_even: Callable[[], float] | None = field(default=None, repr=False)
 
     @property
@@ -163,6 +177,11 @@ class Certificate:
         the same answers; a map that draws answers may do better and has its own.
         """
         return self.upper_bound - self.guaranteed_improvement
+
+    @property
+    def optimism(self) -> float:
+        """How much better the map looks on the items it was fitted on."""
+        return self.fitted - self.certified
 
     @cached_property
     def break_even_reference_error(self) -> float:

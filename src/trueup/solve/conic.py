@@ -133,12 +133,14 @@ def _add_moments(
     index: Ints,
     slack: Ints | None,
 ) -> Kernels:
-    scale = group_sums(
+    mass = group_sums(
         moments.cell_of_node[rows.node],
         rows.weight,
-        moments.n_cells,
-    )[moments.cell_of_row]
-    entry, row_of_entry = _join_entries(moments.node, rows.node)
+        _n_cells(moments),
+    )
+    # An asserted row belongs to no cell of the reference: it is about all items.
+    scale = np.where(mass > 0, mass, 1.0)[moments.cell_of_row]
+    entry, row_of_entry = join_entries(moments.node, rows.node)
     moment, outcome = moments.row[entry], moments.outcome[entry]
     variable = index[row_of_entry, outcome]
     value = rows.weight[row_of_entry] * moments.coefficient[entry] / scale[moment]
@@ -181,12 +183,17 @@ def _independent_rows(moments: MomentRows, occurring: Ints) -> Bools:
         last[moments.cell_of_row[present]] = present
         needed[last[last >= 0]] = False
         return needed
-    at_end = np.zeros(moments.n_cells, dtype=bool)
+    at_end = np.zeros(_n_cells(moments), dtype=bool)
     at_end[moments.cell_of_node[~moments.allowed.all(axis=1)]] = True
     return needed & ~(at_end[moments.cell_of_row] & moments.equality)
 
 
-def _join_entries(entry_node: Ints, row_node: Ints) -> tuple[Ints, Ints]:
+def _n_cells(moments: MomentRows) -> int:
+    """Cells of the reference, and one for each asserted row."""
+    return max(moments.n_cells, int(moments.cell_of_row.max()) + 1)
+
+
+def join_entries(entry_node: Ints, row_node: Ints) -> tuple[Ints, Ints]:
     """All (entry, row) with the same node."""
     order = np.argsort(entry_node, kind="stable")
     counts = np.bincount(entry_node, minlength=int(row_node.max()) + 1)

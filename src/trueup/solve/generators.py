@@ -20,6 +20,7 @@ from trueup.core.losses import (
     HeldAnswerLoss,
     HeldModeLoss,
     LogLoss,
+    OwnAnswerLoss,
     PinballLoss,
     ProperLoss,
     SphericalLoss,
@@ -122,6 +123,10 @@ def _held_answer(model: ConicModel, loss: ProperLoss, atoms: AtomVariables) -> N
     answers = cast("HeldAnswerLoss", loss).answers
     held = atoms.h[np.arange(len(atoms.h)), answers]
     model.square(held, atoms.weight)
+
+
+def _own_answer(model: ConicModel, loss: ProperLoss, atoms: AtomVariables) -> None:
+    _held_answer(model, cast("OwnAnswerLoss", loss).held_by(atoms.reports), atoms)
 
 
 def _held_mode(model: ConicModel, loss: ProperLoss, atoms: AtomVariables) -> None:
@@ -227,6 +232,7 @@ _GENERATORS: dict[
     SphericalLoss: _spherical,
     ConfidenceLoss: _confidence,
     HeldAnswerLoss: _held_answer,
+    OwnAnswerLoss: _own_answer,
     ZeroOneLoss: _zero_one,
     HeldModeLoss: _held_mode,
     SquaredLoss: _squared,

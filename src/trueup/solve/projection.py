@@ -24,6 +24,11 @@ from trueup.solve.worst_case import break_even, worst_case
 
 POPULATION = "the joint table of {n_items:,} items is taken as the population"
 
+NOTHING_TO_GAIN = (
+    "no contradiction was found: some truth fits both predictors as they are. "
+    "This does not mean that the primary is calibrated"
+)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CertifiedReports:
@@ -249,6 +254,13 @@ class _Solver:
             engine=f"clarabel: {found.iterate.status}",
             n_items=self.n_items,
             notes=tuple(notes),
+            supported=found.lower > 0,
+            reason="" if found.lower > 0 else NOTHING_TO_GAIN,
+            fitted=found.lower,
+            certified=found.lower,
+            lower=found.lower,
+            n0=int(np.bincount(problem.moments.cell_of_node[problem.pairs.node]).min()),
+            n_cells=problem.moments.n_cells,
             _compute_break_even=self._break_even(found.deployed),
         )
 

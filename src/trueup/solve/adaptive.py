@@ -1,0 +1,281 @@
+"""Maps on adaptive cells: fitted on some items, certified item by item on others.
+
+Primary cells tie reports, they do not pool them: every report keeps its own new report,
+a *tilt* by the slope of its cell, which is defined for reports never seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import cast
+
+import numpy as np
+
+from trueup._arrays import distinct_rows, group_sums
+from trueup._validate import Floats, Ints
+from trueup.core.assertions import Assertion, make_assertion, top_of
+from trueup.core.losses import Deployment, ProperLoss, Solved
+from trueup.core.moments import MomentRows, Trust, as_trusted, pooled_rows
+from trueup.core.reports import AnswerConfidence, Distributions, PointReport, Reports
+from trueup.core.resolution import (
+    PrimaryCells,
+    ReferenceCells,
+    Resolution,
+    micro_cells,
+)
+from trueup.solve import conic
+from trueup.solve.problem import ProjectionProblem, Rows, merged_rows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sample:
+    """Items of both predictors, as fitting sees them."""
+
+    primary: Reports
+    reference: Reports
+    groups: Ints
+    n_groups: int
+    weights: Floats
+
+    def take(self, index: Ints) -> Sample:
+        """Some of the items."""
+        return replace(
+            self,
+            primary=self.primary.take(index),
+            reference=self.reference.take(index),
+            groups=self.groups[index],
+            weights=self.weights[index],
+        )
+
+    @property
+    def shares(self) -> Floats:
+        """Weights that sum to one."""
+        return self.weights / self.weights.sum()
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tilt:
+    """A map by formula: a slope for each primary cell, applied to any report."""
+
+    cells: PrimaryCells
+    slopes: Floats
+    """(cells, K) mu, centred; zero in cells never seen."""
+
+    def deploy(self, loss: ProperLoss, reports: Reports) -> Deployment:
+        """What replaces each report."""
+        slopes = self.slopes[self.cells.assign(reports)]
+        anywhere = np.ones_like(slopes, dtype=bool)
+        return loss.deploy(reports, Solved(slopes, slopes, anywhere))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Temperature:
+    """A map with one parameter: h proportional to r to the power ``exponent``."""
+
+    cells: PrimaryCells
+    exponent: float
+
+    def deploy(self, loss: ProperLoss, reports: Reports) -> Deployment:
+        """What replaces each report."""
+        stated = cast("Distributions", reports)
+        better = replace(
+            stated, probabilities=powered(stated.probabilities, self.exponent)
+        )
+        return Deployment(loss.vectors(better), better)
+
+
+def powered(rows: Floats, exponent: float) -> Floats:
+    """Rows to a power, normalised; zeros stay zero."""
+    with np.errstate(divide="ignore"):
+        logs = np.where(rows > 0, exponent * np.log(rows), -np.inf)
+    raised = np.exp(logs - logs.max(axis=1, keepdims=True))
+    return cast("Floats", raised / raised.sum(axis=1, keepdims=True))
+
+
+def nearest_temperature(
+    sample: Sample, trust: Trust, assume: tuple[str, ...], resolution: Resolution
+) -> Temperature:
+    """The temperature nearest one that satisfies the asserted rows on these items.
+
+    ``informative`` may ask for less confidence, ``stronger`` for more; where they ask
+    for both, the predictors contradict the assertions and the exponent stays at one.
+    """
+    cells = PrimaryCells.build(sample.primary, sample.shares, resolution)
+    rows = cast("Distributions", sample.primary).probabilities
+    shares, items = sample.shares, np.arange(len(sample))
+    reference = top_of(sample.reference)
+    bound = float(shares @ reference.confidence)
+    picks = {"informative": reference.answer, "stronger": rows.argmax(axis=1)}
+
+    def excess(name: str, exponent: float) -> float:
+        reached = float(shares @ powered(rows, exponent)[items, picks[name]])
+        beyond = reached - bound if name == "informative" else bound - reached
+        return beyond - trust.reference_error
+
+    wanted = [_root(name, excess) for name in assume]
+    lowest, highest = min(wanted, default=1.0), max(wanted, default=1.0)
+    if lowest < 1 < highest:
+        return Temperature(cells, 1.0)
+    return Temperature(cells, lowest if lowest < 1 else highest)
+
+
+def _root(name: str, excess: Callable[[str, float], float]) -> float:
+    """The exponent nearest one at which a row holds, by bisection on its logarithm."""
+    if excess(name, 1.0) <= 0:
+        return 1.0
+    near, far = 0.0, np.log(0.01) if name == "informative" else np.log(100.0)
+    if excess(name, float(np.exp(far))) > 0:
+        return 1.0  # no temperature satisfies it
+    for _ in range(60):
+        middle = (near + far) / 2
+        if excess(name, float(np.exp(middle))) > 0:
+            near = middle
+        else:
+            far = middle
+    return float(np.exp(far))
+
+
+def project_tilt(
+    sample: Sample,
+    loss: ProperLoss,
+    trust: Trust,
+    assume: tuple[str, ...],
+    resolution: Resolution,
+) -> tuple[Tilt, ReferenceCells, int]:
+    """Project on adaptive cells.
+
+    Returns the map, the reference cells it used, and the items in the smallest of
+    them, remainders of a bin aside.
+    """
+    stated, about = as_trusted(sample.reference, trust)
+    shares = sample.shares
+    reference_cells = ReferenceCells.build(
+        stated,
+        trust.rung,
+        sample.groups,
+        sample.n_groups,
+        shares,
+        n_bins=resolution.reference_bins,
+        least=resolution.least_items,
+    )
+    cell = reference_cells.assign(stated, sample.groups)
+    items = np.arange(len(sample))
+    moments = unrestricted(pooled_rows(stated, about, items, cell, shares))
+    cells = PrimaryCells.build(sample.primary, shares, resolution)
+    cell_of_item = cells.assign(sample.primary)
+    rows = merged_rows(moments.node_of_pair, cell_of_item, shares)
+    asserted = [
+        make_assertion(
+            name, sample.primary, sample.reference, cell_of_item, cells.n_cells
+        )
+        for name in assume
+    ]
+    if asserted:
+        bounds = [float(shares @ one.targets(sample.reference)) for one in asserted]
+        moments, rows = with_assertions(moments, rows, asserted, bounds)
+    micro = micro_cells(sample.primary, cell_of_item, resolution.micro_cells)
+    problem, used = _linked_problem(sample, cell_of_item, micro, (moments, rows), trust)
+    iterate = conic.solve(problem, loss)
+    slopes = np.zeros((cells.n_cells, sample.primary.n_outcomes))
+    slopes[used[problem.cell_of_atom]] = iterate.solved.tilt
+    slopes -= slopes.mean(axis=1, keepdims=True)
+    sizes = np.bincount(cell, minlength=reference_cells.n_cells)
+    smallest = int(sizes[: max(reference_cells.bins.n_alone, 1)].min())
+    return Tilt(cells, slopes), reference_cells, smallest
+
+
+def unrestricted(moments: MomentRows) -> MomentRows:
+    """A sample's zeros are not the population's: rule no outcome out."""
+    return replace(moments, allowed=np.ones_like(moments.allowed))
+
+
+def with_assertions(
+    moments: MomentRows, rows: Rows, asserted: list[Assertion], bounds: list[float]
+) -> tuple[MomentRows, Rows]:
+    """Add asserted rows, whose coefficients depend on the primary cell.
+
+    Every (node, primary cell) becomes a node of its own, so that a row may tell them
+    apart; the moments of the reference then span several nodes of a cell.
+    """
+    n_rows, n_nodes = moments.n_rows, len(rows.weight)
+    entry, node = conic.join_entries(moments.node, rows.node)
+    parts = [
+        (moments.row[entry], node, moments.outcome[entry], moments.coefficient[entry])
+    ]
+    for extra, one in enumerate(asserted):
+        of_node = one.coefficients[rows.owner]
+        where, outcome = np.nonzero(of_node)
+        full = np.full(len(where), n_rows + extra)
+        parts.append((full, where, outcome, of_node[where, outcome]))
+    row, node, outcome, coefficient = (
+        np.concatenate(list(x)) for x in zip(*parts, strict=True)
+    )
+    own_cells = moments.n_cells + np.arange(len(asserted))
+    wide = replace(
+        moments,
+        node_of_pair=np.arange(n_nodes),
+        cell_of_node=moments.cell_of_node[rows.node],
+        equality=np.append(moments.equality, np.zeros(len(asserted), dtype=bool)),
+        target=np.append(moments.target, bounds),
+        cell_of_row=np.append(moments.cell_of_row, own_cells),
+        slot_of_row=np.append(
+            moments.slot_of_row, np.zeros(len(asserted), dtype=np.int64)
+        ),
+        row=row,
+        node=node,
+        outcome=outcome,
+        coefficient=coefficient,
+        anchors=moments.anchors[rows.node],
+        allowed=moments.allowed[rows.node],
+        form="asserted",
+    )
+    return wide, Rows(np.arange(n_nodes), rows.owner, rows.weight)
+
+
+def _linked_problem(
+    sample: Sample,
+    cell_of_item: Ints,
+    micro: Ints,
+    truth: tuple[MomentRows, Rows],
+    trust: Trust,
+) -> tuple[ProjectionProblem, Ints]:
+    """Atoms (micro-cells of reports) linked to primary cells; and the cells in use."""
+    moments, rows = truth
+    shares = sample.shares
+    used, compact = np.unique(cell_of_item, return_inverse=True)
+    n_micro = int(micro.max()) + 1
+    cell_of_atom = np.zeros(n_micro, dtype=np.int64)
+    cell_of_atom[micro] = compact.ravel()
+    linked = Rows(rows.node, np.searchsorted(used, rows.owner), rows.weight)
+    weight = group_sums(micro, shares, n_micro)
+    problem = ProjectionProblem(
+        atoms=_mean_reports(sample.primary, micro, shares, weight),
+        atom_weight=weight,
+        cell_of_atom=cell_of_atom,
+        pairs=linked,
+        linked=linked,
+        moments=moments,
+        trust=trust,
+    )
+    return problem, used
+
+
+def _mean_reports(
+    reports: Reports, micro: Ints, shares: Floats, weight: Floats
+) -> Reports:
+    """The mean report of each micro-cell; all have the same answer."""
+    first, _ = distinct_rows(micro[:, None].astype(np.float64))
+    if isinstance(reports, Distributions):
+        total = group_sums(micro, shares[:, None] * reports.probabilities, len(weight))
+        return replace(reports, probabilities=total / weight[:, None])
+    if isinstance(reports, AnswerConfidence):
+        mean = group_sums(micro, shares * reports.confidence, len(weight)) / weight
+        return AnswerConfidence._of(reports.answer[first], mean, reports.outcomes)
+    if isinstance(reports, PointReport):
+        mean = group_sums(micro, shares * reports.value, len(weight)) / weight
+        return PointReport._of(mean, reports.outcomes, reports.about)
+    return reports.take(first)

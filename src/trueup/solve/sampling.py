@@ -1,0 +1,188 @@
+"""Certificates that survive sampling: everything fixed on other items beforehand.
+
+With cells, map and multipliers fixed, the mean of z over fresh items is an unbiased
+estimate of a number that is at most the true improvement (METHOD section 6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from trueup._arrays import group_sums
+from trueup._validate import Floats
+from trueup.core.assertions import Assertion, make_assertion
+from trueup.core.identification import Identification
+from trueup.core.moments import Trust, as_trusted, pooled_rows
+from trueup.core.resolution import PrimaryCells, ReferenceCells, Resolution
+from trueup.solve.adaptive import Sample, unrestricted
+from trueup.solve.problem import Rows
+from trueup.solve.worst_case import least_gain
+
+_GOLDEN = (np.sqrt(5) - 1) / 2
+_SEARCH_STEPS = 24
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Multipliers:
+    """What certifies a map on any items: multipliers on cells and of assertions."""
+
+    cells: ReferenceCells
+    table: Floats
+    """(cells, slots) multipliers of the reference's moments."""
+    primary_cells: PrimaryCells
+    asserted: tuple[Assertion, ...]
+    weights: Floats
+    """(assertions,) their multipliers, never positive."""
+
+    @property
+    def steepness(self) -> float:
+        """Fall of the bound per unit of reference error."""
+        both = [
+            np.abs(self.table).max(initial=0.0),
+            np.abs(self.weights).max(initial=0.0),
+        ]
+        return float(max(both))
+
+
+def per_item_bounds(
+    multipliers: Multipliers, sample: Sample, gain: Floats, trust: Trust
+) -> Floats:
+    """(n,) z: each item's contribution to the certified improvement."""
+    stated, about = as_trusted(sample.reference, trust)
+    cell = multipliers.cells.assign(stated, sample.groups)
+    # A cell never seen has the last row: no multiplier, hence no claim about it.
+    table = np.vstack([multipliers.table, np.zeros((1, multipliers.table.shape[1]))])
+    base, pull = _moments_of_items(about.identify(stated), table[cell])
+    more, pulled = _assertions_of_items(
+        multipliers.asserted, multipliers.weights, multipliers.primary_cells, sample
+    )
+    worst: Floats = (gain - pull - pulled).min(axis=1)
+    return base + more + worst
+
+
+def best_on_coarse_cells(
+    sample: Sample,
+    gain: Floats,
+    trust: Trust,
+    *,
+    assume: tuple[str, ...],
+    primary_cells: PrimaryCells,
+    resolution: Resolution,
+    size: float,
+) -> tuple[Multipliers, float]:
+    """The best multipliers for a fixed map on coarse cells, and the bound in sample.
+
+    Any multipliers on any cells are valid; coarse ones generalise better.
+    """
+    stated, about = as_trusted(sample.reference, trust)
+    shares = sample.shares
+    cells = ReferenceCells.build(
+        stated,
+        trust.rung,
+        sample.groups,
+        sample.n_groups,
+        shares,
+        n_bins=min(
+            resolution.reference_bins, max(1, len(sample) // resolution.certify_items)
+        ),
+        least=resolution.certify_items,
+    )
+    items = np.arange(len(sample))
+    cell = cells.assign(stated, sample.groups)
+    moments = unrestricted(pooled_rows(stated, about, items, cell, shares))
+    rows = Rows(moments.node_of_pair, items, shares)
+    cell_of_item = primary_cells.assign(sample.primary)
+    asserted = tuple(
+        make_assertion(
+            name, sample.primary, sample.reference, cell_of_item, primary_cells.n_cells
+        )
+        for name in assume
+    )
+
+    def solved(weights: Floats) -> tuple[float, Floats]:
+        more, pulled = _assertions_of_items(asserted, weights, primary_cells, sample)
+        bound, found = least_gain(
+            moments,
+            rows,
+            gain - pulled,
+            reference_error=trust.reference_error,
+            size=size,
+        )
+        steepest = max(bound.steepness, float(np.abs(weights).max(initial=0.0)))
+        value = bound.base - trust.reference_error * steepest + float(shares @ more)
+        return value, found
+
+    weights = _best_assertion_weights(
+        solved, len(asserted), scale=float(np.abs(gain).max())
+    )
+    value, found = solved(weights)
+    if moments.shiftable:
+        wide = found.reshape(moments.n_cells, -1)
+        middle = (wide.min(axis=1, keepdims=True) + wide.max(axis=1, keepdims=True)) / 2
+        found = (wide - middle).ravel()
+    table = np.zeros((cells.n_cells, int(moments.slot_of_row.max(initial=0)) + 1))
+    table[moments.cell_of_row, moments.slot_of_row] = found
+    return Multipliers(cells, table, primary_cells, asserted, weights), value
+
+
+def _best_assertion_weights(
+    solved: Callable[[Floats], tuple[float, Floats]], n_assertions: int, *, scale: float
+) -> Floats:
+    """Golden-section search for each assertion's multiplier in turn; concave."""
+    weights = np.zeros(n_assertions)
+    for one in range(n_assertions):
+        low, high = -8 * max(scale, 1e-9), 0.0
+
+        def value(x: float, one: int = one) -> float:
+            trial = weights.copy()
+            trial[one] = x
+            return float(solved(trial)[0])
+
+        a, b = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+        at_a, at_b = value(a), value(b)
+        for _ in range(_SEARCH_STEPS):
+            if at_a < at_b:
+                low, a, at_a = a, b, at_b
+                b = low + _GOLDEN * (high - low)
+                at_b = value(b)
+            else:
+                high, b, at_b = b, a, at_a
+                a = high - _GOLDEN * (high - low)
+                at_a = value(a)
+        best = (low + high) / 2
+        weights[one] = best if value(best) > value(0.0) else 0.0
+    return weights
+
+
+def _moments_of_items(reading: Identification, given: Floats) -> tuple[Floats, Floats]:
+    """(n,) sum of multiplier times t, and (n, K) sum of multiplier times T."""
+    width = min(given.shape[1], reading.targets.shape[1])
+    used = np.zeros_like(reading.targets)
+    used[:, :width] = given[:, :width]
+    base = (used * np.where(reading.applies, reading.targets, 0.0)).sum(axis=1)
+    n_items, n_outcomes = reading.allowed.shape
+    pull = group_sums(
+        reading.report * n_outcomes + reading.outcome,
+        used[reading.report, reading.slot] * reading.coefficient,
+        n_items * n_outcomes,
+    )
+    return base, pull.reshape(n_items, n_outcomes)
+
+
+def _assertions_of_items(
+    asserted: tuple[Assertion, ...],
+    weights: Floats,
+    primary_cells: PrimaryCells,
+    sample: Sample,
+) -> tuple[Floats, Floats]:
+    """The same for asserted rows, whose coefficients belong to primary cells."""
+    base = np.zeros(len(sample))
+    pull = np.zeros((len(sample), sample.primary.n_outcomes))
+    cell = primary_cells.assign(sample.primary)
+    for one, weight in zip(asserted, weights, strict=True):
+        base += weight * one.targets(sample.reference)
+        pull += weight * one.coefficients[cell]
+    return base, pull
