@@ -57,7 +57,7 @@ def test_transport_is_the_linear_programme(n_rows, n_sinks, ties, seed):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_costs_that_nearly_tie_do_not_make_it_run_in_circles(seed):
-    """Gains of an optimal map tie up to 1e-14; a cycle of that size once never ended."""
+    """An optimal map has gains tied up to 1e-14; such a cycle once never ended."""
     rng = np.random.default_rng(seed)
     weight = np.full(200, 1 / 200)
     potential = rng.normal(size=6) * 0.1
