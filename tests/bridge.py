@@ -9,7 +9,8 @@ import numpy as np
 import trueup
 from oracle import Floats, Kind, World, report_losses
 from trueup.core.losses import Deployment
-from trueup.core.reports import Reports, parse_reports
+from trueup.core.pairing import parse_reports
+from trueup.core.reports import Reports
 from trueup.maps.lookup import match
 
 

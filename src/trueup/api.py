@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,16 +12,16 @@ import numpy as np
 from trueup import _validate
 from trueup.core.assertions import check_assertions
 from trueup.core.cells import Auto, Cells, get_cells
-from trueup.core.joint import JointTable, paired_reports
 from trueup.core.losses import LogLoss, get_loss
+from trueup.core.pairing import paired_reports
 from trueup.core.reports import Distributions, Reports
 from trueup.errors import DoubtfulInputWarning, InvalidInputError, UnknownNameError
 from trueup.maps import _schema
-from trueup.maps.adaptive import Request, fit_adaptive
-from trueup.maps.report_map import Draw, FittedOn, ReportMap, floored
-from trueup.maps.rules import Table
-from trueup.solve.certificate import Certificate
-from trueup.solve.projection import CertifiedReports, project, zero_under_log_loss
+from trueup.maps.adaptive import fit_adaptive
+from trueup.maps.report_map import ReportMap, floored
+from trueup.maps.request import Request
+from trueup.maps.tabular import fit_table
+from trueup.solve.projection import zero_under_log_loss
 
 
 def fit(
@@ -115,58 +114,30 @@ def fit(
     """
     named = None if outcomes is None else tuple(outcomes)
     first, second = paired_reports(primary, reference, named)
-    n_normalised = _n_normalised(first) + _n_normalised(second)
     grid = get_cells(cells)
-    is_copy = np.array_equal(first.keys(), second.keys())
-    first, second = grid.merge(first), grid.merge(second)
-    chosen = get_loss(loss, first.about)
-    first = floored(first, _checked_floor(floor, first))
-    if isinstance(chosen, LogLoss) and (first.keys() == 0).any():
-        raise zero_under_log_loss(first.keys(), "primary")
-    notes = _notes(n_normalised, floor)
     request = Request(
         loss=loss,
         trust=trust,
         caps=caps,
+        groups=groups,
+        sample_weight=sample_weight,
         reference_error=_validate.non_negative(reference_error, "reference_error"),
+        floor=_checked_floor(floor, first),
+        n_normalised=_n_normalised(first) + _n_normalised(second),
         assume=check_assertions(assume, first, second),
         family=_checked_family(family, first, assume),
         keep_unsupported=_checked_fallback(fallback),
         blocks=blocks,
         rng=rng,
     )
-    if isinstance(grid, Auto):
-        fitted = fit_adaptive(
-            first,
-            second,
-            request,
-            groups=groups,
-            sample_weight=sample_weight,
-            floor=floor,
-            n_normalised=n_normalised,
-        )
-        _warn_about_doubtful(is_copy=is_copy, n_items=len(first))
-        return replace(fitted, certificate=_annotated(fitted.certificate, notes))
-    request.refuse_for(grid.name)
-    joint = JointTable.from_reports(first, second, counts=sample_weight, groups=groups)
-    joint = replace(joint, n_items=len(first))
-    projection = project(
-        joint, loss=loss, trust=trust, caps=caps, reference_error=reference_error
-    )
-    _warn_about_doubtful(is_copy=is_copy, n_items=len(first))
-    drawn = projection.randomised
-    return ReportMap(
-        rule=_table(joint, projection.deployed),
-        loss=chosen.name,
-        cells=grid,
-        floor=floor,
-        certificate=_annotated(projection.certificate, notes),
-        fitted_on=_fitted_on(joint, n_normalised),
-        _draw=None if drawn is None else _draw(drawn),
-        _draw_certificate=None
-        if drawn is None
-        else _annotated(drawn.certificate, notes),
-    )
+    merged, coarse = grid.merge(first), grid.merge(second)
+    merged = floored(merged, request.floor)
+    if isinstance(get_loss(loss, first.about), LogLoss) and (merged.keys() == 0).any():
+        raise zero_under_log_loss(merged.keys(), "primary")
+    fitting = fit_adaptive if isinstance(grid, Auto) else fit_table
+    fitted = fitting(merged, coarse, request, grid)
+    _warn_about_doubtful(first, second)
+    return fitted
 
 
 def load(path: str | os.PathLike[str]) -> Any:  # noqa: ANN401 - the kind that was saved
@@ -191,51 +162,6 @@ def load(path: str | os.PathLike[str]) -> Any:  # noqa: ANN401 - the kind that w
 
         return baselines.from_json(content, os.fspath(path))
     return _schema.from_json(content, os.fspath(path))
-
-
-def _table(joint: JointTable, certified: CertifiedReports) -> Table:
-    better = certified.deployment.reports
-    if better is None:  # only a draw has no reports, and draws are never deployed
-        message = "the deployed map draws answers"
-        raise AssertionError(message)
-    return Table(joint.primary, better, certified.distributions)
-
-
-def _draw(drawn: CertifiedReports) -> Draw | None:
-    weights = drawn.deployment.weights
-    if weights is None:  # nothing can be gained, so nothing is drawn
-        return None
-    return Draw(weights, drawn.deployment.confidence, drawn.distributions)
-
-
-def _fitted_on(joint: JointTable, n_normalised: int) -> FittedOn:
-    return FittedOn(
-        n_items=joint.n_items,
-        n_primary=len(joint.primary),
-        n_reference=len(joint.reference),
-        n_pairs=len(joint.counts),
-        n_groups=len(joint.groups),
-        n_normalised=n_normalised,
-    )
-
-
-def _annotated(certificate: Certificate, notes: tuple[str, ...]) -> Certificate:
-    return replace(certificate, notes=certificate.notes + notes)
-
-
-def _notes(n_normalised: int, floor: float | None) -> tuple[str, ...]:
-    notes = []
-    if n_normalised:
-        notes.append(
-            f"{n_normalised:,} rows did not quite sum to one (within "
-            f"{_validate.ROW_SUM_TOLERANCE:g}) and were divided by their sum"
-        )
-    if floor is not None:
-        notes.append(
-            f"the improvement is over the primary with floor {floor:g}, "
-            "that is (1 - K floor) r + floor, not over the primary as given"
-        )
-    return tuple(notes)
 
 
 def _checked_family(
@@ -283,14 +209,14 @@ def _n_normalised(reports: Reports) -> int:
     return reports.n_normalised if isinstance(reports, Distributions) else 0
 
 
-def _warn_about_doubtful(*, is_copy: bool, n_items: int) -> None:
-    if is_copy:
+def _warn_about_doubtful(primary: Reports, reference: Reports) -> None:
+    if np.array_equal(primary.keys(), reference.keys()):
         message = (
             "primary and reference make the same report on every item, so nothing can "
             "be gained: is the same predictor passed twice?"
         )
         warnings.warn(message, DoubtfulInputWarning, stacklevel=3)
-    if n_items == 1:
+    if len(primary) == 1:
         message = (
             "fitted on one item: its pair of reports is taken as the whole population."
         )

@@ -9,7 +9,7 @@ import numpy as np
 import trueup
 from bridge import arguments, primary_of, reference_of
 from trueup.audit.audit import audit
-from trueup.core.reports import parse_reports
+from trueup.core.pairing import parse_reports
 from trueup.maps.lookup import match
 
 

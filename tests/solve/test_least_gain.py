@@ -14,7 +14,7 @@ from bridge import arguments, joint_of, primary_of
 from strategies import worlds
 from trueup.core.losses import Deployment
 from trueup.core.moments import choose_trust
-from trueup.core.reports import parse_reports
+from trueup.core.pairing import parse_reports
 from trueup.maps.lookup import match
 from trueup.solve.exact import FORMS
 from trueup.solve.problem import ProjectionProblem

@@ -11,8 +11,9 @@ import numpy as np
 from trueup import _validate
 from trueup._validate import Floats, Ints, Label
 from trueup.core.cells import Cells, get_cells
-from trueup.core.joint import JointTable, paired_reports
+from trueup.core.joint import JointTable
 from trueup.core.moments import MomentRows, Trust, choose_trust, moment_rows
+from trueup.core.pairing import paired_reports
 from trueup.core.properties import Property
 from trueup.core.reports import Reports
 from trueup.solve.problem import Rows, merged_rows

@@ -11,11 +11,12 @@ import numpy as np
 from trueup import _validate
 from trueup.audit.pair import Pair
 from trueup.audit.result import Audit
-from trueup.core.cells import Cells, get_cells
-from trueup.core.joint import JointTable, paired_reports
+from trueup.core.cells import Auto, Cells, get_cells
+from trueup.core.joint import JointTable
 from trueup.core.losses import LogLoss, get_loss
 from trueup.core.moments import choose_trust
-from trueup.errors import DoubtfulInputWarning
+from trueup.core.pairing import paired_reports
+from trueup.errors import DoubtfulInputWarning, InvalidInputError
 from trueup.solve.projection import zero_under_log_loss
 
 
@@ -74,6 +75,12 @@ def audit(
         )
         warnings.warn(message, DoubtfulInputWarning, stacklevel=2)
     grid = get_cells(cells)
+    if isinstance(grid, Auto):
+        message = (
+            "an audit takes the table as the population, which adaptive cells do not."
+            "\nhint: use cells=trueup.Step(0.01), or cells='exact'."
+        )
+        raise InvalidInputError(message)
     first, second = grid.merge(first), grid.merge(second)
     chosen = get_loss(loss, first.about)
     if isinstance(chosen, LogLoss) and (first.keys() == 0).any():

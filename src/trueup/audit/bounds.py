@@ -20,14 +20,8 @@ from trueup._validate import Floats
 from trueup.audit._items import Bounds, Items, json_number
 from trueup.core.cells import Cells
 from trueup.core.losses import LOSSES, ProperLoss, get_loss
-from trueup.core.reports import (
-    AnswerConfidence,
-    Distributions,
-    PointReport,
-    Reports,
-    parse_reports,
-    same_outcomes,
-)
+from trueup.core.pairing import parse_reports, same_outcomes
+from trueup.core.reports import AnswerConfidence, Distributions, PointReport, Reports
 from trueup.errors import InvalidInputError, UnknownNameError
 from trueup.maps.report_map import RandomisedMap, ReportMap
 

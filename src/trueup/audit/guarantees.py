@@ -11,7 +11,10 @@ import numpy as np
 from trueup._validate import Floats
 from trueup.audit._render import Shown, Table, json_number, number
 from trueup.audit.optimum import Optimum, at_error, certified_optimum
+from trueup.core.joint import JointTable
 from trueup.core.losses import Deployment, ProperLoss, get_loss
+from trueup.core.moments import RUNGS, Trust
+from trueup.core.reports import Distributions, PointReport
 from trueup.solve.problem import ProjectionProblem
 from trueup.solve.worst_case import worst_case
 
@@ -169,6 +172,19 @@ class Rungs(Shown, Sequence[RungGuarantee]):
             f"{one.name} {number(one.guaranteed_improvement)}" for one in self.rows
         ]
         return f"Rungs({self.loss} loss: {', '.join(parts)})"
+
+
+def ladder(joint: JointTable, trust: Trust) -> list[tuple[str, bool]]:
+    """The rungs a reference has, each with and without caps where that differs."""
+    if isinstance(joint.reference, PointReport):
+        return [(trust.rung, trust.caps)]
+    steps = [(rung, False) for rung in RUNGS[:3]]
+    # With two outcomes the cap follows from the confidence.
+    if joint.n_outcomes > 2 or trust.caps:
+        steps.append((RUNGS[2], True))
+    if isinstance(joint.reference, Distributions):
+        steps.append((RUNGS[3], False))
+    return steps
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ import numpy as np
 
 from trueup._arrays import group_sums
 from trueup._validate import Bools, Floats
+from trueup.audit.programme import CAPPED
 from trueup.core.losses import Deployment, ProperLoss
 from trueup.core.moments import MomentRows
 from trueup.core.simplex import normalise_rows
@@ -73,7 +74,7 @@ def at_error(problem: ProjectionProblem, reference_error: float) -> ProjectionPr
 
 
 def _all_but_caps(moments: MomentRows) -> Bools:
-    return moments.equality | (moments.form != "capped")
+    return moments.equality | (moments.form not in CAPPED)
 
 
 def _solve(

@@ -24,6 +24,8 @@ from trueup.core.simplex import normalise_rows
 from trueup.solve.certificate import ROUNDING, Bound, certified_minimum
 from trueup.solve.model import Block, ConicModel, Solution
 
+CAPPED = ("capped", "pooled caps")
+"""Forms of moments that hold an equality and caps."""
 _ROUNDS = 20
 """Of adding caps; each adds at least one, in practice four rounds add all."""
 
@@ -142,7 +144,7 @@ class Programme(ABC):
 def _first_stakes(side: Side) -> Bools:
     """All moments but caps."""
     moments = side.moments
-    return moments.equality | (moments.form != "capped")
+    return moments.equality | (moments.form not in CAPPED)
 
 
 def _threshold(side: Side) -> Floats:

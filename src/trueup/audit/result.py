@@ -21,6 +21,7 @@ from trueup.audit.guarantees import (
     RungGuarantee,
     Rungs,
     guarantee_curve,
+    ladder,
     other_losses,
 )
 from trueup.audit.imperfect import (
@@ -36,8 +37,8 @@ from trueup.audit.picture import Figure, make_figure
 from trueup.core.cells import Cells, Step
 from trueup.core.joint import JointTable
 from trueup.core.losses import Deployment, ProperLoss
-from trueup.core.moments import RUNGS, Trust, choose_trust
-from trueup.core.reports import Distributions, PointReport, parse_reports, same_outcomes
+from trueup.core.moments import Trust, choose_trust
+from trueup.core.pairing import parse_reports, same_outcomes
 from trueup.errors import InvalidInputError, TrueupWarning
 from trueup.solve.problem import ProjectionProblem
 from trueup.solve.projection import POPULATION
@@ -225,7 +226,7 @@ class Audit(Shown):
     @cached_property
     def rungs(self) -> Rungs:
         """The guarantee at every rung this reference has, side by side."""
-        rows = [self._rung(rung, caps) for rung, caps in self._ladder()]
+        rows = [self._rung(rung, caps) for rung, caps in ladder(self.joint, self.trust)]
         return Rungs(tuple(rows), self.loss.name)
 
     def _rung(self, rung: str, caps: bool) -> RungGuarantee:
@@ -241,18 +242,6 @@ class Audit(Shown):
             value = certified_optimum(problem, self.loss).value
         sentence = belief.sentence(self._population)
         return RungGuarantee(rung, caps, value, sentence, chosen)
-
-    def _ladder(self) -> list[tuple[str, bool]]:
-        reference = self.joint.reference
-        if isinstance(reference, PointReport):
-            return [(self.trust.rung, self.trust.caps)]
-        steps = [(rung, False) for rung in RUNGS[:3]]
-        # With two outcomes the cap follows from the confidence.
-        if self.joint.n_outcomes > 2 or self.trust.caps:
-            steps.append((RUNGS[2], True))
-        if isinstance(reference, Distributions):
-            steps.append((RUNGS[3], False))
-        return steps
 
     def other_losses(self, map: object | None = None) -> OtherLosses:  # noqa: A002
         """The worst case of one map under every loss that fits what it reports.

@@ -90,15 +90,13 @@ def with_caps(
 ) -> Identification:
     """Add p_y <= confidence for the outcomes that were not answered.
 
-    A cap has the slot 1 + y, so that answers pooled in one cell share it; there it
-    bounds the reports that answer y as well, whose own equality implies it.
+    A cap has the slot 1 + y, so that answers pooled in one cell share it.
     """
     capped = ~cap_impossible(confidence, n_outcomes)
-    report = np.repeat(np.flatnonzero(capped), n_outcomes)
-    outcome = np.tile(np.arange(n_outcomes), int(capped.sum()))
+    report = np.repeat(np.flatnonzero(capped), n_outcomes - 1)
+    outcome = other_outcomes(answer, n_outcomes)[capped].ravel()
     applies = np.zeros((len(answer), n_outcomes), dtype=bool)
     applies[report, outcome] = True
-    applies[np.arange(len(answer)), answer] = False
     return Identification(
         equality=np.append(True, np.zeros(n_outcomes, dtype=bool)),
         targets=np.repeat(confidence[:, None], n_outcomes + 1, axis=1),

@@ -11,8 +11,8 @@ import numpy as np
 from trueup import _validate
 from trueup._arrays import distinct_rows, group_sums
 from trueup._validate import Floats, Ints
-from trueup.core.reports import Reports, parse_reports, same_outcomes
-from trueup.errors import InvalidInputError
+from trueup.core.pairing import paired_reports
+from trueup.core.reports import Reports
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,21 +135,3 @@ class JointTable:
             f"reference reports, {len(self.counts):,} pairs, {self.n_items:,} items, "
             f"{self.n_outcomes} outcomes)"
         )
-
-
-def paired_reports(
-    primary: object, reference: object, outcomes: tuple[Any, ...] | None
-) -> tuple[Reports, Reports]:
-    """Read both predictors and bring them to the same outcomes in the same order."""
-    first = parse_reports(primary, "primary", outcomes)
-    second = parse_reports(reference, "reference", outcomes)
-    if len(first) != len(second):
-        raise InvalidInputError.lengths("primary", len(first), "reference", len(second))
-    first_unnamed = first.outcomes == tuple(range(first.n_outcomes))
-    if first_unnamed and second.outcomes != first.outcomes:
-        first = same_outcomes(first, second, "primary", "reference")
-    else:
-        second = same_outcomes(second, first, "reference", "primary")
-    first.about.check(first, "primary")
-    second.about.check(second, "reference")
-    return first, second

@@ -295,7 +295,14 @@ def _assemble(
     entry, node = _entries_of_nodes(reading, report_of_node)
     row = row_of[cell_of_node[node], reading.slot[entry]]
     entry, node, row = entry[row >= 0], node[row >= 0], row[row >= 0]
-    is_pooled = len(cell_of_node) > n_cells
+    outcome, coefficient = reading.outcome[entry], reading.coefficient[entry]
+    form = reading.form
+    if form == "capped" and len(cell_of_node) > n_cells:
+        form = "pooled caps"
+        own = _own_caps(outcome, node, row, row_of, cell_of_node)
+        row, node = np.append(row, own[0]), np.append(node, own[1])
+        outcome = np.append(outcome, own[2])
+        coefficient = np.append(coefficient, np.ones(len(own[0])))
     return MomentRows(
         node_of_pair=node_of_pair,
         cell_of_node=cell_of_node,
@@ -304,13 +311,29 @@ def _assemble(
         cell_of_row=cell_of_row,
         row=row,
         node=node,
-        outcome=reading.outcome[entry],
-        coefficient=reading.coefficient[entry],
+        outcome=outcome,
+        coefficient=coefficient,
         anchors=_anchors(reading, report_of_pair, node_of_pair, weights),
         allowed=_allowed(reading, report_of_pair, node_of_pair, cell_of_node),
         slot_of_row=slot_of_row,
-        form="pooled caps" if is_pooled and reading.form == "capped" else reading.form,
+        form=form,
     )
+
+
+def _own_caps(
+    outcome: Ints, node: Ints, row: Ints, row_of: Ints, cell_of_node: Ints
+) -> tuple[Ints, Ints, Ints]:
+    """Entries of a cap on reports that give the capped answer themselves.
+
+    Where answers are pooled a cap is indexed by the outcome and counts all reports of
+    the cell; for those that answer it the cap follows from their own equality.
+    """
+    first = np.unique(row_of[:, 0])
+    is_equality = np.isin(row, first)
+    nodes, answers = node[is_equality], outcome[is_equality]
+    rows = row_of[cell_of_node[nodes], 1 + answers]
+    exists = rows >= 0
+    return rows[exists], nodes[exists], answers[exists]
 
 
 def _entries_of_nodes(

@@ -301,54 +301,6 @@ class PointReport(Reports):
         return f"PointReport({self._about.title}, {_count(self)})"
 
 
-def parse_reports(values: object, name: str, outcomes: Iterable[Any] | None) -> Reports:
-    """Reports as they are, anything else as an array of probabilities."""
-    if isinstance(values, Reports):
-        if outcomes is not None and set(outcomes) != set(values.outcomes):
-            message = (
-                f"outcomes={list(outcomes)!r} differs from the outcomes of {name}, "
-                f"{list(values.outcomes)!r}."
-            )
-            raise InvalidInputError(message)
-        return values
-    return Distributions.parse(values, name, outcomes)
-
-
-def same_outcomes(
-    reports: Reports, other: Reports, name: str, other_name: str
-) -> Reports:
-    """``reports`` with the outcomes of ``other``, in its order."""
-    return with_outcomes(reports, other.outcomes, name, other_name)
-
-
-def with_outcomes(
-    reports: Reports, wanted: tuple[Label, ...], name: str, other_name: str
-) -> Reports:
-    """``reports`` with the wanted outcomes, in that order.
-
-    Unnamed outcomes (0, 1, ...) of an array take over the names of the other side;
-    named ones must be the same set.
-    """
-    if reports.outcomes == wanted:
-        return reports
-    if reports.n_outcomes != len(wanted):
-        message = (
-            f"{name} is about {reports.n_outcomes} outcomes but {other_name} about "
-            f"{len(wanted)}.\nhint: both must predict the same thing."
-        )
-        raise InvalidInputError(message)
-    unnamed = tuple(range(reports.n_outcomes))
-    if isinstance(reports, Distributions) and reports.outcomes == unnamed:
-        return replace(reports, outcomes=wanted)
-    if set(reports.outcomes) != set(wanted):
-        message = (
-            f"{name} is about the outcomes {list(reports.outcomes)!r} but {other_name} "
-            f"about {list(wanted)!r}.\nhint: name the same outcomes on both sides."
-        )
-        raise InvalidInputError(message)
-    return reports.reordered(wanted)
-
-
 def _answer_indices(
     values: Iterable[Any], labels: tuple[Label, ...], name: str
 ) -> Ints:

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from trueup import _validate
 from trueup._validate import Floats, Ints, Label
-from trueup.core.reports import Reports, parse_reports, same_outcomes
+from trueup.core.pairing import parse_reports, same_outcomes
+from trueup.core.reports import Reports
 from trueup.errors import InvalidInputError
 
 DEFAULT_SEED = 0

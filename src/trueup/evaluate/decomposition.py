@@ -14,12 +14,8 @@ from trueup._validate import Bools, Floats, Ints
 from trueup.core.joint import JointTable
 from trueup.core.losses import Deployment, get_loss
 from trueup.core.moments import POINT, choose_trust
-from trueup.core.reports import (
-    Distributions,
-    Reports,
-    parse_reports,
-    same_outcomes,
-)
+from trueup.core.pairing import parse_reports, same_outcomes
+from trueup.core.reports import Distributions, Reports
 from trueup.errors import InvalidInputError
 from trueup.evaluate import _render
 from trueup.evaluate._inputs import (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,14 +11,16 @@ import numpy as np
 from trueup import _validate
 from trueup._validate import Ints
 from trueup.core.assertions import ASSERTIONS, warn_without_skill
-from trueup.core.cells import Auto
-from trueup.core.joint import JointTable, paired_reports
+from trueup.core.cells import Cells
+from trueup.core.joint import JointTable
 from trueup.core.losses import ProperLoss
 from trueup.core.moments import Trust, choose_trust
+from trueup.core.pairing import paired_reports
 from trueup.core.reports import Reports
 from trueup.core.resolution import Resolution, two_folds
 from trueup.errors import InvalidInputError
 from trueup.maps.report_map import FittedOn, ReportMap, floored
+from trueup.maps.request import Request
 from trueup.maps.rules import Tilts, adaptive_loss
 from trueup.solve.adaptive import Sample
 from trueup.solve.certificate import Certificate
@@ -36,51 +38,12 @@ SAMPLE = (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Request:
-    """What the user asked of an adaptive fit, checked."""
-
-    loss: str | None
-    trust: str | None
-    caps: bool | None
-    reference_error: float
-    assume: tuple[str, ...]
-    family: str | None
-    keep_unsupported: bool
-    blocks: Iterable[Any] | None
-    rng: np.random.Generator | None
-
-    def refuse_for(self, cells: str) -> None:
-        """Say so where an option has no meaning without adaptive cells."""
-        given = {
-            "assume": bool(self.assume),
-            "family": self.family is not None,
-            "blocks": self.blocks is not None,
-            "fallback": not self.keep_unsupported,
-            "rng": self.rng is not None,
-        }
-        for name, is_given in given.items():
-            if is_given:
-                message = (
-                    f"{name} needs adaptive cells, but cells={cells!r}.\n"
-                    f"hint: use cells='auto', or leave {name} out."
-                )
-                raise InvalidInputError(message)
-
-
 def fit_adaptive(
-    primary: Reports,
-    reference: Reports,
-    request: Request,
-    *,
-    groups: Iterable[Any] | None,
-    sample_weight: object | None,
-    floor: float | None,
-    n_normalised: int,
+    primary: Reports, reference: Reports, request: Request, cells: Cells
 ) -> ReportMap:
     """Cross-fit a map; offered, marked, even where nothing is guaranteed."""
-    weights = _validate.sample_weights(sample_weight, len(primary))
-    codes, names = _validate.group_codes(groups, len(primary))
+    weights = _validate.sample_weights(request.sample_weight, len(primary))
+    codes, names = _validate.group_codes(request.groups, len(primary))
     used = np.flatnonzero(weights > 0)
     sample = Sample(primary, reference, codes, len(names), weights).take(used)
     joint = JointTable.from_reports(sample.primary, sample.reference)
@@ -116,9 +79,10 @@ def fit_adaptive(
         n_reference=len(joint.reference),
         n_pairs=len(joint.counts),
         n_groups=len(names),
-        n_normalised=n_normalised,
+        n_normalised=request.n_normalised,
     )
-    return ReportMap(rule, loss.name, Auto(), floor, certificate, fitted_on)
+    noted = request.annotated(certificate)
+    return ReportMap(rule, loss.name, cells, request.floor, noted, fitted_on)
 
 
 def recertify(

@@ -12,15 +12,9 @@ import numpy as np
 
 from trueup._validate import Floats, Label
 from trueup.core.cells import Cells
+from trueup.core.pairing import parse_reports, with_outcomes
 from trueup.core.properties import Property
-from trueup.core.reports import (
-    AnswerConfidence,
-    Distributions,
-    PointReport,
-    Reports,
-    parse_reports,
-    with_outcomes,
-)
+from trueup.core.reports import AnswerConfidence, Distributions, PointReport, Reports
 from trueup.errors import InvalidInputError, UnseenReportWarning
 from trueup.maps.lookup import Match, match
 from trueup.maps.rules import Table, Tilts

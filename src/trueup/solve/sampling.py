@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from trueup._arrays import group_sums
 from trueup._validate import Floats
 from trueup.core.assertions import Assertion, make_assertion
 from trueup.core.identification import Identification
-from trueup.core.moments import Trust, as_trusted, pooled_rows
+from trueup.core.moments import MomentRows, Trust, as_trusted, pooled_rows
 from trueup.core.resolution import PrimaryCells, ReferenceCells, Resolution
 from trueup.solve.adaptive import Sample, unrestricted
 from trueup.solve.problem import Rows
@@ -77,59 +78,96 @@ def best_on_coarse_cells(
 
     Any multipliers on any cells are valid; coarse ones generalise better.
     """
-    stated, about = as_trusted(sample.reference, trust)
-    shares = sample.shares
-    cells = ReferenceCells.build(
-        stated,
-        trust.rung,
-        sample.groups,
-        sample.n_groups,
-        shares,
-        n_bins=min(
-            resolution.reference_bins, max(1, len(sample) // resolution.certify_items)
-        ),
-        least=resolution.certify_items,
+    programme = _Coarse.build(
+        sample, trust, assume, primary_cells, resolution, gain=gain, size=size
     )
-    items = np.arange(len(sample))
-    cell = cells.assign(stated, sample.groups)
-    moments = unrestricted(pooled_rows(stated, about, items, cell, shares))
-    rows = Rows(moments.node_of_pair, items, shares)
-    cell_of_item = primary_cells.assign(sample.primary)
-    asserted = tuple(
-        make_assertion(
-            name, sample.primary, sample.reference, cell_of_item, primary_cells.n_cells
-        )
-        for name in assume
-    )
-
-    def solved(weights: Floats) -> tuple[float, Floats]:
-        more, pulled = _assertions_of_items(asserted, weights, primary_cells, sample)
-        bound, found = least_gain(
-            moments,
-            rows,
-            gain - pulled,
-            reference_error=trust.reference_error,
-            size=size,
-        )
-        steepest = max(bound.steepness, float(np.abs(weights).max(initial=0.0)))
-        value = bound.base - trust.reference_error * steepest + float(shares @ more)
-        return value, found
-
     weights = _best_assertion_weights(
-        solved, len(asserted), scale=float(np.abs(gain).max())
+        lambda trial: programme.solve(trial)[0],
+        len(assume),
+        scale=float(np.abs(gain).max()),
     )
-    value, found = solved(weights)
+    value, found = programme.solve(weights)
+    moments = programme.moments
     if moments.shiftable:
         wide = found.reshape(moments.n_cells, -1)
         middle = (wide.min(axis=1, keepdims=True) + wide.max(axis=1, keepdims=True)) / 2
         found = (wide - middle).ravel()
-    table = np.zeros((cells.n_cells, int(moments.slot_of_row.max(initial=0)) + 1))
+    n_slots = int(moments.slot_of_row.max(initial=0)) + 1
+    table = np.zeros((programme.cells.n_cells, n_slots))
     table[moments.cell_of_row, moments.slot_of_row] = found
-    return Multipliers(cells, table, primary_cells, asserted, weights), value
+    multipliers = Multipliers(
+        programme.cells, table, primary_cells, programme.asserted, weights
+    )
+    return multipliers, value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Coarse:
+    """The worst case of a fixed map on coarse cells, for given assertion weights."""
+
+    sample: Sample
+    trust: Trust
+    cells: ReferenceCells
+    moments: MomentRows
+    primary_cells: PrimaryCells
+    asserted: tuple[Assertion, ...]
+    gain: Floats
+    size: float
+
+    @classmethod
+    def build(
+        cls,
+        sample: Sample,
+        trust: Trust,
+        assume: tuple[str, ...],
+        primary_cells: PrimaryCells,
+        resolution: Resolution,
+        *,
+        gain: Floats,
+        size: float,
+    ) -> Self:
+        stated, about = as_trusted(sample.reference, trust)
+        least = resolution.certify_items
+        n_bins = min(resolution.reference_bins, max(1, len(sample) // least))
+        cells = ReferenceCells.build(
+            stated,
+            trust.rung,
+            sample.groups,
+            sample.n_groups,
+            sample.shares,
+            n_bins=n_bins,
+            least=least,
+        )
+        cell = cells.assign(stated, sample.groups)
+        items = np.arange(len(sample))
+        moments = unrestricted(pooled_rows(stated, about, items, cell, sample.shares))
+        where, n_cells = primary_cells.assign(sample.primary), primary_cells.n_cells
+        asserted = tuple(
+            make_assertion(name, sample.primary, sample.reference, where, n_cells)
+            for name in assume
+        )
+        return cls(sample, trust, cells, moments, primary_cells, asserted, gain, size)
+
+    def solve(self, weights: Floats) -> tuple[float, Floats]:
+        """Certified value and multipliers of the reference's moments."""
+        shares, error = self.sample.shares, self.trust.reference_error
+        more, pulled = _assertions_of_items(
+            self.asserted, weights, self.primary_cells, self.sample
+        )
+        items = np.arange(len(self.sample))
+        bound, found = least_gain(
+            self.moments,
+            Rows(self.moments.node_of_pair, items, shares),
+            self.gain - pulled,
+            reference_error=error,
+            size=self.size,
+        )
+        steepest = max(bound.steepness, float(np.abs(weights).max(initial=0.0)))
+        return bound.base - error * steepest + float(shares @ more), found
 
 
 def _best_assertion_weights(
-    solved: Callable[[Floats], tuple[float, Floats]], n_assertions: int, *, scale: float
+    value_of: Callable[[Floats], float], n_assertions: int, *, scale: float
 ) -> Floats:
     """Golden-section search for each assertion's multiplier in turn; concave."""
     weights = np.zeros(n_assertions)
@@ -139,7 +177,7 @@ def _best_assertion_weights(
         def value(x: float, one: int = one) -> float:
             trial = weights.copy()
             trial[one] = x
-            return float(solved(trial)[0])
+            return value_of(trial)
 
         a, b = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
         at_a, at_b = value(a), value(b)

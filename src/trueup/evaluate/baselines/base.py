@@ -11,13 +11,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from trueup._validate import Bools, Floats, Ints, Label
-from trueup.core.reports import (
-    AnswerConfidence,
-    Distributions,
-    Reports,
-    parse_reports,
-    same_outcomes,
-)
+from trueup.core.pairing import parse_reports, same_outcomes
+from trueup.core.reports import AnswerConfidence, Distributions, Reports
 from trueup.errors import InvalidInputError
 from trueup.evaluate._inputs import read_labelled
 

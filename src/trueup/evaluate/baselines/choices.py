@@ -8,7 +8,8 @@ from typing import Any, Self, cast
 
 import numpy as np
 
-from trueup.core.reports import AnswerConfidence, Distributions, Reports, parse_reports
+from trueup.core.pairing import parse_reports
+from trueup.core.reports import AnswerConfidence, Distributions, Reports
 from trueup.errors import InvalidInputError
 from trueup.evaluate._inputs import read_like, read_weights
 from trueup.evaluate.baselines.base import (

@@ -9,7 +9,8 @@ from typing import Any, Protocol, cast, runtime_checkable
 import numpy as np
 
 from trueup._validate import Floats, Ints
-from trueup.core.reports import AnswerConfidence, Distributions, Reports, parse_reports
+from trueup.core.pairing import parse_reports
+from trueup.core.reports import AnswerConfidence, Distributions, Reports
 from trueup.errors import InvalidInputError
 from trueup.evaluate._inputs import (
     read_codes,

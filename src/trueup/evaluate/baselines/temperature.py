@@ -10,7 +10,8 @@ import numpy as np
 from scipy.special import softmax
 
 from trueup._validate import Floats
-from trueup.core.reports import AnswerConfidence, Distributions, Reports, parse_reports
+from trueup.core.pairing import parse_reports
+from trueup.core.reports import AnswerConfidence, Distributions, Reports
 from trueup.errors import InvalidInputError
 from trueup.evaluate._inputs import read_labelled, read_like, read_weights
 from trueup.evaluate.baselines import _logistic
