@@ -70,8 +70,8 @@ class Audit(Shown):
     >>> a.explanation
     'No contradiction found at this resolution: some truth fits both ...'
     >>> a.witness.round(6)
-    array([[0.6, 0.4],
-           [0.4, 0.6]])
+    array([[0.4, 0.6],
+           [0.6, 0.4]])
     """
 
     joint: JointTable

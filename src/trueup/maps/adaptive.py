@@ -55,34 +55,27 @@ def fit_adaptive(
     if request.assume:
         warn_without_skill(sample.reference, sample.weights)
     fitted = _cross_fit(sample, loss, trust, request, blocks)
+    estimate = None if fitted is None else fitted.estimate
     certificate = _described(
-        None if fitted is None else fitted.estimate,
-        fitted,
-        loss,
-        trust,
-        n_items=len(sample),
-        assume=request.assume,
+        estimate, fitted, loss, trust, n_items=len(sample), assume=request.assume
     )
-    keep = fitted is not None and (certificate.supported or request.keep_unsupported)
-    rule = Tilts(
-        outcomes=primary.outcomes,
-        about=primary.about,
+    keep = certificate.supported or request.keep_unsupported
+    return ReportMap(
+        rule=Tilts(
+            outcomes=primary.outcomes,
+            about=primary.about,
+            loss=loss.name,
+            trust=trust,
+            assume=request.assume,
+            groups=names,
+            halves=fitted if keep else None,
+        ),
         loss=loss.name,
-        trust=trust,
-        assume=request.assume,
-        groups=names,
-        halves=fitted if keep else None,
+        cells=cells,
+        floor=request.floor,
+        certificate=request.annotated(certificate),
+        fitted_on=FittedOn.of(joint, len(sample), len(names), request.n_normalised),
     )
-    fitted_on = FittedOn(
-        n_items=len(sample),
-        n_primary=len(joint.primary),
-        n_reference=len(joint.reference),
-        n_pairs=len(joint.counts),
-        n_groups=len(names),
-        n_normalised=request.n_normalised,
-    )
-    noted = request.annotated(certificate)
-    return ReportMap(rule, loss.name, cells, request.floor, noted, fitted_on)
 
 
 def recertify(

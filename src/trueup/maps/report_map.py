@@ -6,12 +6,13 @@ import os
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import numpy as np
 
 from trueup._validate import Floats, Label
 from trueup.core.cells import Cells
+from trueup.core.joint import JointTable
 from trueup.core.pairing import parse_reports, with_outcomes
 from trueup.core.properties import Property
 from trueup.core.reports import AnswerConfidence, Distributions, PointReport, Reports
@@ -32,6 +33,20 @@ class FittedOn:
     n_groups: int
     n_normalised: int
     """Rows of both predictors that did not quite sum to one and were divided."""
+
+    @classmethod
+    def of(
+        cls, joint: JointTable, n_items: int, n_groups: int, n_normalised: int
+    ) -> Self:
+        """Count what a table holds."""
+        return cls(
+            n_items=n_items,
+            n_primary=len(joint.primary),
+            n_reference=len(joint.reference),
+            n_pairs=len(joint.counts),
+            n_groups=n_groups,
+            n_normalised=n_normalised,
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

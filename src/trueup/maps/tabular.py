@@ -36,13 +36,8 @@ def fit_table(
         cells=cells,
         floor=request.floor,
         certificate=request.annotated(projection.certificate),
-        fitted_on=FittedOn(
-            n_items=joint.n_items,
-            n_primary=len(joint.primary),
-            n_reference=len(joint.reference),
-            n_pairs=len(joint.counts),
-            n_groups=len(joint.groups),
-            n_normalised=request.n_normalised,
+        fitted_on=FittedOn.of(
+            joint, joint.n_items, len(joint.groups), request.n_normalised
         ),
         _draw=None if drawn is None else _draw(drawn),
         _draw_certificate=None

@@ -139,18 +139,35 @@ def _root(name: str, excess: Callable[[str, float], float]) -> float:
     return float(np.exp(far))
 
 
-def project_tilt(
+@dataclass(frozen=True, slots=True, eq=False)
+class LinkedProjection:
+    """A projection on adaptive cells, before it is turned into a map."""
+
+    problem: ProjectionProblem
+    iterate: conic.Iterate
+    cells: PrimaryCells
+    used: Ints
+    """Numbers of the primary cells that hold items, in the problem's order."""
+    reference_cells: ReferenceCells
+    n0: int
+    """Items in the smallest reference cell, remainders of a bin aside."""
+
+    @property
+    def tilt(self) -> Tilt:
+        """The map: slopes of the cells in use, none elsewhere."""
+        slopes = np.zeros((self.cells.n_cells, self.problem.n_outcomes))
+        slopes[self.used[self.problem.cell_of_atom]] = self.iterate.solved.tilt
+        return Tilt(self.cells, slopes - slopes.mean(axis=1, keepdims=True))
+
+
+def project_linked(
     sample: Sample,
     loss: ProperLoss,
     trust: Trust,
     assume: tuple[str, ...],
     resolution: Resolution,
-) -> tuple[Tilt, ReferenceCells, int]:
-    """Project on adaptive cells.
-
-    Returns the map, the reference cells it used, and the items in the smallest of
-    them, remainders of a bin aside.
-    """
+) -> LinkedProjection:
+    """Project on adaptive cells of both predictors."""
     stated, about = as_trusted(sample.reference, trust)
     shares = sample.shares
     reference_cells = ReferenceCells.build(
@@ -166,26 +183,21 @@ def project_tilt(
     items = np.arange(len(sample))
     moments = unrestricted(pooled_rows(stated, about, items, cell, shares))
     cells = PrimaryCells.build(sample.primary, shares, resolution)
-    cell_of_item = cells.assign(sample.primary)
-    rows = merged_rows(moments.node_of_pair, cell_of_item, shares)
-    asserted = [
-        make_assertion(
-            name, sample.primary, sample.reference, cell_of_item, cells.n_cells
-        )
-        for name in assume
-    ]
-    if asserted:
+    where = cells.assign(sample.primary)
+    rows = merged_rows(moments.node_of_pair, where, shares)
+    if assume:
+        asserted = [
+            make_assertion(name, sample.primary, sample.reference, where, cells.n_cells)
+            for name in assume
+        ]
         bounds = [float(shares @ one.targets(sample.reference)) for one in asserted]
         moments, rows = with_assertions(moments, rows, asserted, bounds)
-    micro = micro_cells(sample.primary, cell_of_item, resolution.micro_cells)
-    problem, used = _linked_problem(sample, cell_of_item, micro, (moments, rows), trust)
-    iterate = conic.solve(problem, loss)
-    slopes = np.zeros((cells.n_cells, sample.primary.n_outcomes))
-    slopes[used[problem.cell_of_atom]] = iterate.solved.tilt
-    slopes -= slopes.mean(axis=1, keepdims=True)
+    micro = micro_cells(sample.primary, where, resolution.micro_cells)
+    problem, used = _linked_problem(sample, where, micro, (moments, rows), trust)
     sizes = np.bincount(cell, minlength=reference_cells.n_cells)
     smallest = int(sizes[: max(reference_cells.bins.n_alone, 1)].min())
-    return Tilt(cells, slopes), reference_cells, smallest
+    iterate = conic.solve(problem, loss)
+    return LinkedProjection(problem, iterate, cells, used, reference_cells, smallest)
 
 
 def unrestricted(moments: MomentRows) -> MomentRows:

@@ -17,7 +17,7 @@ from trueup.solve.adaptive import (
     Temperature,
     Tilt,
     nearest_temperature,
-    project_tilt,
+    project_linked,
 )
 from trueup.solve.sampling import Multipliers, best_on_coarse_cells, per_item_bounds
 
@@ -113,8 +113,9 @@ def fit_half(
         tilt = nearest_temperature(sample, trust, assume, resolution)
         n_cells, smallest = 1, len(sample)
     else:
-        tilt, cells, smallest = project_tilt(sample, loss, trust, assume, resolution)
-        n_cells = cells.n_cells
+        linked = project_linked(sample, loss, trust, assume, resolution)
+        tilt, smallest = linked.tilt, linked.n0
+        n_cells = linked.reference_cells.n_cells
     primary = loss.vectors(sample.primary)
     gain = primary - tilt.deploy(loss, sample.primary).losses
     multipliers, fitted = best_on_coarse_cells(
