@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from trueup.api import fit, load
+    from trueup.audit.audit import audit
     from trueup.audit.bounds import bounds, compare, worst_case_improvement
     from trueup.core.cells import Step
     from trueup.core.joint import JointTable
@@ -28,6 +29,7 @@ __all__ = [
     "Step",
     "TrueupError",
     "TrueupWarning",
+    "audit",
     "bounds",
     "check_reference",
     "compare",
@@ -48,6 +50,7 @@ _HOMES = {
     "Step": "trueup.core.cells",
     "TrueupError": "trueup.errors",
     "TrueupWarning": "trueup.errors",
+    "audit": "trueup.audit",
     "bounds": "trueup.audit.bounds",
     "check_reference": "trueup.evaluate.reference_check",
     "compare": "trueup.audit.bounds",

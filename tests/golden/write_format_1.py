@@ -51,6 +51,7 @@ def cases() -> dict[str, tuple[trueup.ReportMap, Any]]:
             ),
             answers("ABB", [0.5, 0.6, 0.9]),
         ),
+        "adaptive": (adaptive(), [[0.9, 0.05, 0.05], [0.2, 0.3, 0.5]]),
         "quantile": (
             trueup.fit(medians([5, 2, 5, 0]), ninth_deciles([1, 1, 1, 1])),
             medians([5, 2, 0, 1]),
@@ -60,6 +61,20 @@ def cases() -> dict[str, tuple[trueup.ReportMap, Any]]:
             modes("AB"),
         ),
     }
+
+
+def adaptive() -> trueup.ReportMap:
+    """A formula on adaptive cells, with groups and an assertion."""
+    rng = np.random.default_rng(0)
+    reference = rng.dirichlet(np.ones(3), 120)
+    return trueup.fit(
+        rng.dirichlet(np.full(3, 0.3), 120),
+        reference,
+        groups=["a", "b"] * 60,
+        assume="informative",
+        reference_error=0.02,
+        cells="auto",
+    )
 
 
 def answers(answer: str, confidence: list[float]) -> trueup.AnswerConfidence:

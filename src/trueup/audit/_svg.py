@@ -120,15 +120,17 @@ def _opening(figure: Figure) -> str:
     )
 
 
-def _text(x: float, y: float, text: str, kind: str, more: str = "") -> str:
-    return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}"{more}>{escape(text)}</text>'
+def _text(left: float, top: float, text: str, kind: str, more: str = "") -> str:
+    return (
+        f'<text class="{kind}" x="{left:.1f}" y="{top:.1f}"{more}>{escape(text)}</text>'
+    )
 
 
 def _rectangle(  # noqa: PLR0917 - a rectangle has that many numbers
-    kind: str, x: float, y: float, width: float, height: float, more: str = ""
+    kind: str, left: float, top: float, width: float, height: float, more: str = ""
 ) -> str:
     return (
-        f'<rect class="{kind}" x="{x:g}" y="{y:g}" width="{width:g}" '
+        f'<rect class="{kind}" x="{left:g}" y="{top:g}" width="{width:g}" '
         f'height="{height:g}"{more}/>'
     )
 

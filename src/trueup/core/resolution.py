@@ -48,23 +48,23 @@ def equal_mass_edges(scores: Floats, weights: Floats, n_bins: int) -> Floats:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SplitBins:
-    """Bins of a score, each split by a label, small parts pooled inside the bin."""
+    """Bins of a score, each split in parts, small ones pooled inside the bin."""
 
     edges: Floats
     """Inner edges of the bins."""
     table: Ints
-    """(bins, labels) cell of each part; a pooled cell stands in several places."""
+    """(bins, parts) cell of each part; a pooled cell stands in several places."""
     rest: Ints
-    """(bins,) cell of labels never seen; NEVER_SEEN where the bin pooled nothing."""
+    """(bins,) cell of parts never seen; NEVER_SEEN where the bin pooled nothing."""
 
     @classmethod
     def build(
         cls,
         scores: Floats,
-        labels: Ints,
+        parts: Ints,
         weights: Floats,
         *,
-        n_labels: int,
+        n_parts: int,
         n_bins: int,
         least: float,
     ) -> Self:
@@ -72,8 +72,8 @@ class SplitBins:
         edges = equal_mass_edges(scores, weights, n_bins)
         place = np.searchsorted(edges, scores, side="right")
         n_items = group_sums(
-            place * n_labels + labels, np.ones(len(scores)), (len(edges) + 1) * n_labels
-        ).reshape(-1, n_labels)
+            place * n_parts + parts, np.ones(len(scores)), (len(edges) + 1) * n_parts
+        ).reshape(-1, n_parts)
         alone = n_items >= max(least, 1)
         table = np.full(n_items.shape, NEVER_SEEN)
         table[alone] = np.arange(int(alone.sum()))
@@ -94,11 +94,11 @@ class SplitBins:
         """Number of cells."""
         return int(max(self.table.max(initial=-1), self.rest.max(initial=-1))) + 1
 
-    def assign(self, scores: Floats, labels: Ints) -> Ints:
-        """(n,) cell of each item; labels below zero were never seen."""
+    def assign(self, scores: Floats, parts: Ints) -> Ints:
+        """(n,) cell of each item; parts below zero were never seen."""
         place = np.searchsorted(self.edges, scores, side="right")
-        known = (labels >= 0) & (labels < self.table.shape[1])
-        inside = self.table[place, np.where(known, labels, 0)]
+        known = (parts >= 0) & (parts < self.table.shape[1])
+        inside = self.table[place, np.where(known, parts, 0)]
         return np.where(known, inside, self.rest[place])
 
 
@@ -145,15 +145,15 @@ class ReferenceCells:
             n_groups,
             SplitBins(np.empty(0), np.zeros((1, 1), int), np.zeros(1, int)),
         )
-        labels, n_labels = made._labels(reports, groups)
+        parts, n_parts = made._parts(reports, groups)
         wanted = 1 if rung == "mean" else min(n_bins, max(1, len(reports) // least))
         bins = SplitBins.build(
             score_of(reports),
-            labels,
+            parts,
             weights,
-            n_labels=n_labels,
+            n_parts=n_parts,
             n_bins=wanted,
-            least=least if n_labels > 1 else 0,
+            least=least if n_parts > 1 else 0,
         )
         return cls(rung, n_groups, bins)
 
@@ -164,16 +164,16 @@ class ReferenceCells:
 
     def assign(self, reports: Reports, groups: Ints) -> Ints:
         """(n,) cell of each report; NEVER_SEEN where fitting had nothing like it."""
-        labels, _ = self._labels(reports, groups)
-        return self.bins.assign(score_of(reports), labels)
+        parts, _ = self._parts(reports, groups)
+        return self.bins.assign(score_of(reports), parts)
 
-    def _labels(self, reports: Reports, groups: Ints) -> tuple[Ints, int]:
+    def _parts(self, reports: Reports, groups: Ints) -> tuple[Ints, int]:
         """What the rung tells apart inside a bin; -1 for a group never seen."""
         n_groups = max(self.n_groups, 1)
         answers = reports.answers()
         if self.rung in _TELLS_ANSWERS_APART and answers is not None:
-            labels = np.where(groups >= 0, answers * n_groups + groups, NEVER_SEEN)
-            return labels, reports.n_outcomes * n_groups
+            parts = np.where(groups >= 0, answers * n_groups + groups, NEVER_SEEN)
+            return parts, reports.n_outcomes * n_groups
         return groups, n_groups
 
 
