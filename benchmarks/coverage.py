@@ -36,7 +36,6 @@ SETTINGS = {
     "confidence": {"trust": "confidence"},
     "answer-confidence": {"trust": "answer-confidence"},
     "distribution": {"trust": "distribution"},
-    "distribution .05": {"trust": "distribution", "reference_error": 0.05},
     "mean +inf": {
         "trust": "mean",
         "assume": ("informative",),

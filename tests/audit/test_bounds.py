@@ -198,3 +198,16 @@ def test_the_result_prints_with_its_assumption():
 
     assert "accuracy: 0.4 to 0.6. Holds for every truth" in str(found)
     assert "<table>" in found._repr_html_()
+
+
+def test_a_baseline_is_certified_like_any_map():
+    from trueup.evaluate import TemperatureScaling
+
+    rng = np.random.default_rng(0)
+    p, q = rng.dirichlet(np.ones(3), 50), rng.dirichlet(np.ones(3), 50)
+    scaled = TemperatureScaling.fit(p, rng.integers(0, 3, 50))
+    by_map = worst_case_improvement(scaled, p, q)
+
+    assert float(by_map) == pytest.approx(
+        float(worst_case_improvement(scaled.apply(p), p, q)), abs=1e-12
+    )

@@ -307,7 +307,7 @@ class TestBrokenContracts:
         return replace(self.contracts, _payoffs=(reference, change(primary)))
 
     def test_payoffs_above_one_are_noticed(self):
-        with pytest.raises(trueup.errors.SolverError, match="pays 2.0, more than 1"):
+        with pytest.raises(trueup.errors.SolverError, match="more than 1"):
             self.changed(lambda payoffs: 2 * payoffs).check()
 
     def test_a_bet_that_the_predictor_would_refuse_is_noticed(self):

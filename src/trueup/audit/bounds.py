@@ -23,7 +23,7 @@ from trueup.core.losses import LOSSES, ProperLoss, get_loss
 from trueup.core.pairing import parse_reports, same_outcomes
 from trueup.core.reports import AnswerConfidence, Distributions, PointReport, Reports
 from trueup.errors import InvalidInputError, UnknownNameError
-from trueup.maps.report_map import RandomisedMap, ReportMap
+from trueup.maps.report_map import RandomisedMap
 
 Metric: TypeAlias = Callable[[Any, Any], float]
 
@@ -281,7 +281,11 @@ def _losses_of(
     if isinstance(candidate, RandomisedMap):
         losses = candidate.expected_losses(primary)
         return _PerItem(losses, losses)
-    given = candidate.apply(primary) if isinstance(candidate, ReportMap) else candidate
+    given = candidate
+    # Any saved kind of map, baselines included; a data frame has `apply` but no `save`.
+    if hasattr(candidate, "apply") and hasattr(candidate, "save"):
+        is_vector = isinstance(primary, Distributions)
+        given = candidate.apply(primary.probabilities if is_vector else primary)
     reports = parse_reports(given, name, None)
     if type(reports.about) is not type(primary.about):
         message = (
