@@ -284,8 +284,10 @@ def _losses_of(
     given = candidate
     # Any saved kind of map, baselines included; a data frame has `apply` but no `save`.
     if hasattr(candidate, "apply") and hasattr(candidate, "save"):
-        is_vector = isinstance(primary, Distributions)
-        given = candidate.apply(primary.probabilities if is_vector else primary)
+        stated: object = primary
+        if isinstance(primary, Distributions):
+            stated = primary.probabilities
+        given = candidate.apply(stated)
     reports = parse_reports(given, name, None)
     if type(reports.about) is not type(primary.about):
         message = (
