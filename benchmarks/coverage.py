@@ -10,11 +10,13 @@ were chosen on one range of seeds (--chosen-on) and are reported on another.
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
+import multiprocessing
 import sys
 import time
 import warnings
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -35,60 +37,85 @@ SLACK, ROUNDING = 0.001, 1e-9
 SETTINGS = {
     "confidence": {"trust": "confidence"},
     "answer-confidence": {"trust": "answer-confidence"},
-    "distribution": {"trust": "distribution"},
     "mean +inf": {
         "trust": "mean",
         "assume": ("informative",),
         "reference_error": 0.02,
     },
+    "distribution": {"trust": "distribution"},
+    "distribution .05": {"trust": "distribution", "reference_error": 0.05},
 }
 
 
-def run_world(number, *, first_seed):
-    """Fit every setting on one sample of one world."""
+def run_world(number, first_seed, answers):
+    """Fit every setting on one sample of one world, and send what is found."""
     warnings.simplefilter("ignore")
     rng = np.random.default_rng(first_seed + number)
     kind = KINDS[number % len(KINDS)]
     world = make_world(kind, rng)
     n_items = int(np.exp(rng.uniform(np.log(200), np.log(20_000))))
     primary, reference = world.draw(rng, n_items)
-    found = {}
+    answers.send((kind, n_items))
     for name, options in SETTINGS.items():
         fitted = trueup.fit(primary, reference, loss="brier", cells="auto", **options)
-        better = fitted.apply(world.primary)
-        worst = None
-        if "assume" not in options:  # bounds know nothing of assertions
-            worst = float(
-                trueup.worst_case_improvement(
-                    better,
-                    world.primary,
-                    world.reference,
-                    loss="brier",
-                    sample_weight=world.mass,
-                    cells="exact",
-                    **options,
-                )
-            )
-        proof = fitted.certificate
-        found[name] = {
+        better, proof = fitted.apply(world.primary), fitted.certificate
+        found = {
             "guaranteed": proof.guaranteed_improvement,
             "fitted": proof.fitted,
             "certified": proof.certified,
             "supported": proof.supported,
             "true": world.improvement(better),
-            "worst": worst,
+            "worst": None,
         }
-    return {"kind": kind, "n": n_items, "found": found}
+        answers.send((name, found))
+        if "assume" not in options:  # bounds know nothing of assertions
+            worst = trueup.worst_case_improvement(
+                better,
+                world.primary,
+                world.reference,
+                loss="brier",
+                sample_weight=world.mass,
+                cells="exact",
+                **options,
+            )
+            answers.send((name, found | {"worst": float(worst)}))
+    answers.send(None)
+
+
+def watched(number, *, first_seed, limit):
+    """One world in a process of its own, ended if it is silent for too long.
+
+    A compiled loop that does not end cannot be interrupted from inside.
+    """
+    ours, theirs = multiprocessing.Pipe(duplex=False)
+    child = multiprocessing.Process(target=run_world, args=(number, first_seed, theirs))
+    child.start()
+    theirs.close()
+    heard, is_whole = [], False
+    try:
+        while not is_whole and ours.poll(limit):
+            message = ours.recv()
+            is_whole = message is None
+            heard += [] if is_whole else [message]
+    except EOFError:  # it failed, and has said why
+        pass
+    if child.is_alive() and not is_whole:
+        child.kill()
+    child.join()
+    kind, n_items = heard[0]
+    found = dict(heard[1:])
+    return {"kind": kind, "n": n_items, "found": found, "finished": is_whole}
 
 
 def summary(worlds, name):
     """Shares of worlds in which something went wrong, and the mean gain."""
-    rows = [w["found"][name] for w in worlds]
+    rows = [w["found"][name] for w in worlds if name in w["found"]]
     said, fitted, true = (
         np.array([r[key] for r in rows]) for key in ("guaranteed", "fitted", "true")
     )
     supported = np.array([r["supported"] for r in rows])
     made = {
+        "worlds": len(rows),
         "supported": supported.mean(),
         "false": (supported & (said > true + SLACK)).mean(),
         "harmed": (true < -SLACK).mean(),
@@ -98,8 +125,10 @@ def summary(worlds, name):
         "gain": true.mean(),
         "fitted_false": (fitted > true + SLACK).mean(),
     }
-    if rows[0]["worst"] is not None:
-        worst = np.array([r["worst"] for r in rows])
+    known = np.array([r["worst"] is not None for r in rows])
+    if known.any():
+        worst = np.array([r["worst"] for r in rows if r["worst"] is not None])
+        said, fitted, supported = said[known], fitted[known], supported[known]
         made["above_worst"] = (supported & (said > worst + ROUNDING)).mean()
         made["above_worst_slack"] = (supported & (said > worst + SLACK)).mean()
         made["fitted_above_worst"] = (fitted > worst + SLACK).mean()
@@ -127,6 +156,7 @@ def print_table(title, worlds):
             f"{row['guaranteed']:10.4f}{row['gain']:+9.4f}"
             f"{share(row['fitted_false']):>10}"
             f"{share(row.get('fitted_above_worst')):>10}"
+            + ("" if row["worlds"] == len(worlds) else f"  ({row['worlds']} worlds)")
         )
 
 
@@ -166,6 +196,9 @@ def arguments():
     parser.add_argument(
         "--chosen-on", action="store_true", help="the worlds rules were chosen on"
     )
+    parser.add_argument(
+        "--limit", type=float, default=30, help="seconds a world may be silent"
+    )
     parser.add_argument("--by", action="store_true", help="also by kind of world")
     parser.add_argument("--json", type=Path, help="also write every world to this file")
     return parser.parse_args()
@@ -175,9 +208,10 @@ def main():
     options = arguments()
     start = time.perf_counter()
     first_seed = CHOSEN_ON if options.chosen_on else REPORTED
-    work = partial(run_world, first_seed=first_seed)
+    importlib.import_module("trueup.solve._kernels")  # once, for all children
+    work = partial(watched, first_seed=first_seed, limit=options.limit)
     worlds = []
-    with ProcessPoolExecutor(options.jobs) as pool:
+    with ThreadPoolExecutor(options.jobs) as pool:
         for world in pool.map(work, range(options.worlds)):
             worlds.append(world)
             spent = time.perf_counter() - start
@@ -194,6 +228,12 @@ def main():
             print_table(title, chosen)
     print_targets(worlds)
     print(LEGEND)
+    stuck = [w for w in worlds if not w["finished"]]
+    print(f"worlds not finished, silent for {options.limit:g} s: {len(stuck)}")
+    for world in stuck:
+        last = list(world["found"].items())[-1:]
+        where = f"after {last[0][0]!r}" if last else "before any setting"
+        print(f"  {', '.join(map(str, world['kind']))}, N = {world['n']:,}, {where}")
     print(f"wall clock {time.perf_counter() - start:.0f} s, {options.jobs} jobs")
     if options.json:
         options.json.write_text(json.dumps(worlds, indent=1), encoding="utf-8")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from trueup._packages import lazy_names
 
 if TYPE_CHECKING:
     from trueup.api import fit, load
@@ -62,16 +63,7 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the name stands for
-    """Import public names when they are first used, so that importing us is light."""
-    if name not in _HOMES:
-        message = f"module 'trueup' has no attribute {name!r}"
-        raise AttributeError(message)
-    home = import_module(_HOMES[name])
-    # A package that is called like its main function stands for the function itself.
-    value = home if home.__name__ == f"trueup.{name}" else getattr(home, name)
-    globals()[name] = value
-    return value
+__getattr__ = lazy_names(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

@@ -32,3 +32,15 @@ def group_sums(index: Ints, values: Floats, n_groups: int) -> Floats:
         place.ravel(), weights=values.ravel(), minlength=n_groups * n_columns
     )
     return flat.astype(np.float64).reshape(n_groups, n_columns)
+
+
+def equal_pairs(first: Ints, second: Ints) -> tuple[Ints, Ints]:
+    """All (i, j) with first[i] == second[j], in the order of j."""
+    order = np.argsort(first, kind="stable")
+    size = 1 + max(int(first.max(initial=-1)), int(second.max(initial=-1)))
+    counts = np.bincount(first, minlength=size)
+    start = np.cumsum(counts) - counts
+    lengths = counts[second]
+    j = np.repeat(np.arange(len(second)), lengths)
+    offset = np.arange(len(j)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    return order[np.repeat(start[second], lengths) + offset], j

@@ -19,10 +19,9 @@ others, 0.4 on average. Both cannot be right:
 
 from __future__ import annotations
 
-import sys
-from importlib import import_module
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from trueup._packages import lazy_names, make_callable
 
 if TYPE_CHECKING:
     from trueup.audit.arbitrage import Arbitrage
@@ -62,32 +61,11 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the name stands for
-    if name not in _HOMES:
-        message = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(message)
-    value = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazy_names(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-class _CallablePackage(ModuleType):
-    """A package that can be called.
-
-    The package and its main function share a name, and importing any part of the
-    package binds ``trueup.audit`` to the package. So the package answers the call.
-    """
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - passed on
-        from trueup.audit.audit import audit  # noqa: PLC0415 - when called
-
-        return audit(*args, **kwargs)
-
-
-sys.modules[__name__].__class__ = _CallablePackage
-# Where the function is defined: tools that describe public names ask for it.
-__module__, __qualname__ = "trueup.audit.audit", "audit"
+make_callable(__name__, "trueup.audit.audit", "audit")

@@ -9,6 +9,7 @@ from typing import Any, Self, cast
 import numpy as np
 
 from trueup import _validate
+from trueup._render import html_table, json_number
 from trueup._validate import Floats, Ints, Label
 from trueup.core.cells import Cells, get_cells
 from trueup.core.joint import JointTable
@@ -46,15 +47,9 @@ class Bounds:
         return f"{self.metric}: {self.lower:.6g} to {self.upper:.6g}. {self.assumption}"
 
     def _repr_html_(self) -> str:
-        from html import escape  # noqa: PLC0415 - only notebooks need it
-
-        cells = (self.metric, f"{self.lower:.6g}", f"{self.upper:.6g}")
-        row = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
-        return (
-            "<table><thead><tr><th>metric</th><th>at least</th><th>at most</th></tr>"
-            f"</thead><tbody><tr>{row}</tr></tbody></table>"
-            f"<p>{escape(self.assumption)}</p>"
-        )
+        ends = (f"{self.lower:.6g}", f"{self.upper:.6g}")
+        header = ("metric", "at least", "at most")
+        return html_table("Bounds", header, [(self.metric, *ends)], [self.assumption])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -160,8 +155,3 @@ class Believed:
         )
         # A mean is never below the least value, whatever rounding is allowed for.
         return max(bound.at(error), float(per_row.min()))
-
-
-def json_number(value: float) -> float | str:
-    """JSON has no infinity."""
-    return value if np.isfinite(value) else str(value)

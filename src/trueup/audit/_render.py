@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
+from trueup._render import html_table
 from trueup._validate import Floats, Label
 from trueup.core.reports import AnswerConfidence, Distributions, PointReport, Reports
 
@@ -40,17 +39,7 @@ class Table:
 
     def html(self) -> str:
         """The same for a notebook; every text is escaped."""
-        head = "".join(f"<th>{escape(text)}</th>" for text in self.header)
-        head = f"<thead><tr>{head}</tr></thead>" if any(self.header) else ""
-        body = "".join(
-            "<tr>" + "".join(f"<td>{escape(text)}</td>" for text in row) + "</tr>"
-            for row in self.rows
-        )
-        below = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
-        return (
-            f"<table><caption>{escape(self.caption)}</caption>"
-            f"{head}<tbody>{body}</tbody></table>{below}"
-        )
+        return html_table(self.caption, self.header, self.rows, self.notes)
 
 
 class Shown(ABC):
@@ -95,11 +84,6 @@ def number(value: float) -> str:
 def percent(share: float) -> str:
     """A share of items."""
     return f"{share:.1%}"
-
-
-def json_number(value: float) -> float | str:
-    """JSON has no infinity; ``float("inf")`` reads this text back."""
-    return float(value) if math.isfinite(value) else str(value)
 
 
 def report_value(reports: Reports, index: int) -> Any:  # noqa: ANN401 - its own kind

@@ -16,8 +16,9 @@ from typing import Any, Self, TypeAlias, cast
 
 import numpy as np
 
+from trueup._render import json_number
 from trueup._validate import Floats
-from trueup.audit._items import Bounds, Items, json_number
+from trueup.audit._items import Bounds, Items
 from trueup.core.cells import Cells
 from trueup.core.losses import LOSSES, ProperLoss, get_loss
 from trueup.core.pairing import parse_reports, same_outcomes

@@ -8,8 +8,9 @@ from typing import Any, overload
 
 import numpy as np
 
+from trueup._render import json_number
 from trueup._validate import Floats
-from trueup.audit._render import Shown, Table, json_number, number
+from trueup.audit._render import Shown, Table, number
 from trueup.audit.optimum import Optimum, at_error, certified_optimum
 from trueup.core.joint import JointTable
 from trueup.core.losses import Deployment, ProperLoss, get_loss

@@ -19,9 +19,10 @@ from typing import Any, overload
 import numpy as np
 
 from trueup import _validate
+from trueup._render import json_number
 from trueup._validate import Floats
 from trueup.audit import _render
-from trueup.audit._render import Shown, Table, json_number, number, percent
+from trueup.audit._render import Shown, Table, number, percent
 from trueup.audit.mutual import cell_text
 from trueup.audit.pair import Pair
 from trueup.core.losses import Deployment, ProperLoss

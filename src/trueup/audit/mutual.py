@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from trueup._arrays import group_sums
+from trueup._render import json_number
 from trueup._validate import Bools, Floats
 from trueup.audit import _render
-from trueup.audit._render import Shown, Table, json_number, number, percent
+from trueup.audit._render import Shown, Table, number, percent
 from trueup.audit.pair import Pair, Side
 from trueup.audit.programme import (
     Programme,

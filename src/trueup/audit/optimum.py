@@ -6,18 +6,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from trueup._arrays import group_sums
 from trueup._validate import Bools, Floats
-from trueup.audit.programme import CAPPED
 from trueup.core.losses import Deployment, ProperLoss
-from trueup.core.moments import MomentRows
-from trueup.core.simplex import normalise_rows
-from trueup.solve import conic
 from trueup.solve.certificate import Bound, lower_bound
+from trueup.solve.lazily import all_but_caps, solve_from
 from trueup.solve.problem import ProjectionProblem
 from trueup.solve.worst_case import worst_case
-
-_ROUNDS = 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,8 +37,8 @@ def certified_optimum(
 
     ``needed`` are moments to begin with, from a similar problem.
     """
-    start = _all_but_caps(problem.moments) if needed is None else needed
-    iterate, needed = _solve(problem, loss, start)
+    start = all_but_caps(problem.moments) if needed is None else needed
+    iterate, needed = solve_from(problem, loss, start)
     primary = loss.vectors(problem.atoms)
     deployed = loss.deploy(problem.atoms, iterate.solved)
     error, multipliers = problem.reference_error, iterate.multipliers
@@ -71,56 +65,3 @@ def at_error(problem: ProjectionProblem, reference_error: float) -> ProjectionPr
     """The same problem with another error budget."""
     trust = replace(problem.trust, reference_error=float(reference_error))
     return replace(problem, trust=trust)
-
-
-def _all_but_caps(moments: MomentRows) -> Bools:
-    return moments.equality | (moments.form not in CAPPED)
-
-
-def _solve(
-    problem: ProjectionProblem, loss: ProperLoss, needed: Bools
-) -> tuple[conic.Iterate, Bools]:
-    """Solve with the moments needed so far until those left out hold by themselves.
-
-    Of thousands of caps a few dozen bind, and the others cost most of the time. What
-    is left out only costs optimality, which the certificate measures against all.
-    """
-    moments = problem.moments
-    threshold = _threshold(problem)
-    for attempt in range(_ROUNDS):
-        smaller = replace(problem, moments=_with_rows(moments, needed))
-        iterate = conic.solve(smaller, loss)
-        mass = problem.node_mass(problem.linked, normalise_rows(iterate.outcome_rates))
-        missing = ~needed & (moments.violations(mass) > threshold)
-        if not missing.any():
-            break
-        # A loop that does not settle ends with everything.
-        needed = needed | missing | (attempt == _ROUNDS - 2)
-    multipliers = np.zeros(moments.n_rows)
-    multipliers[needed] = iterate.multipliers
-    return replace(iterate, multipliers=multipliers), needed
-
-
-def _threshold(problem: ProjectionProblem) -> Floats:
-    moments, rows = problem.moments, problem.linked
-    cells = moments.cell_of_node[rows.node]
-    mass = group_sums(cells, rows.weight, moments.n_cells)
-    return 1e-11 + 1e-8 * mass[moments.cell_of_row]
-
-
-def _with_rows(moments: MomentRows, kept: Bools) -> MomentRows:
-    """Some of the moment rows, over the same nodes and cells."""
-    if kept.all():
-        return moments
-    entries = kept[moments.row]
-    return replace(
-        moments,
-        equality=moments.equality[kept],
-        target=moments.target[kept],
-        cell_of_row=moments.cell_of_row[kept],
-        slot_of_row=moments.slot_of_row[kept],
-        row=(np.cumsum(kept) - 1)[moments.row[entries]],
-        node=moments.node[entries],
-        outcome=moments.outcome[entries],
-        coefficient=moments.coefficient[entries],
-    )

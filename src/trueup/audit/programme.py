@@ -22,10 +22,9 @@ from trueup._validate import Bools, Floats, Ints
 from trueup.audit.pair import Pair, Side
 from trueup.core.simplex import normalise_rows
 from trueup.solve.certificate import ROUNDING, Bound, certified_minimum
+from trueup.solve.lazily import all_but_caps
 from trueup.solve.model import Block, ConicModel, Solution
 
-CAPPED = ("capped", "pooled caps")
-"""Forms of moments that hold an equality and caps."""
 _ROUNDS = 20
 """Of adding caps; each adds at least one, in practice four rounds add all."""
 
@@ -98,7 +97,7 @@ class Programme(ABC):
         factorisation is several times faster without the others. A cap is needed
         where the objective still falls in its multiplier.
         """
-        staked = [_first_stakes(side) for side in self.pair.sides]
+        staked = [all_but_caps(side.moments) for side in self.pair.sides]
         for attempt in range(_ROUNDS):
             trade, slopes = self._attempt(staked)
             missing = [
@@ -139,12 +138,6 @@ class Programme(ABC):
         ]
         rates = normalise_rows(np.maximum(mass, 1e-300))
         return Trade(multipliers[0], multipliers[1], rates), slopes
-
-
-def _first_stakes(side: Side) -> Bools:
-    """All moments but caps."""
-    moments = side.moments
-    return moments.equality | (moments.form not in CAPPED)
 
 
 def _threshold(side: Side) -> Floats:

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from trueup import _validate
+from trueup._render import json_number
 from trueup._validate import Floats
-from trueup.audit._render import Shown, Table, json_number, number, percent
+from trueup.audit._render import Shown, Table, number, percent
 from trueup.audit.arbitrage import Arbitrage, find_arbitrage
 from trueup.audit.guarantees import (
     GuaranteeCurve,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trueup._arrays import distinct_rows, group_sums
+from trueup._arrays import distinct_rows, equal_pairs, group_sums
 from trueup._validate import Bools, Floats, Ints
 from trueup.core.identification import Identification, cap_impossible
 from trueup.core.joint import JointTable
@@ -292,7 +292,7 @@ def _assemble(
     totals = group_sums(
         cell_of_pair, weights[:, None] * reading.targets[report_of_pair], n_cells
     )
-    entry, node = _entries_of_nodes(reading, report_of_node)
+    entry, node = equal_pairs(reading.report, report_of_node)
     row = row_of[cell_of_node[node], reading.slot[entry]]
     entry, node, row = entry[row >= 0], node[row >= 0], row[row >= 0]
     outcome, coefficient = reading.outcome[entry], reading.coefficient[entry]
@@ -334,19 +334,6 @@ def _own_caps(
     rows = row_of[cell_of_node[nodes], 1 + answers]
     exists = rows >= 0
     return rows[exists], nodes[exists], answers[exists]
-
-
-def _entries_of_nodes(
-    reading: Identification, report_of_node: Ints
-) -> tuple[Ints, Ints]:
-    """Repeat the sparse entries of each report for the nodes that carry it."""
-    order = np.argsort(reading.report, kind="stable")
-    n_entries = np.bincount(reading.report, minlength=len(reading.targets))
-    start = np.concatenate([[0], np.cumsum(n_entries)[:-1]])
-    lengths = n_entries[report_of_node]
-    node = np.repeat(np.arange(len(report_of_node)), lengths)
-    offset = np.arange(len(node)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    return order[np.repeat(start[report_of_node], lengths) + offset], node
 
 
 def _anchors(

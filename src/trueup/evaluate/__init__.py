@@ -15,10 +15,9 @@ Examples
 
 from __future__ import annotations
 
-import sys
-from importlib import import_module
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from trueup._packages import lazy_names, make_callable
 
 if TYPE_CHECKING:
     from trueup.evaluate._resampling import Estimate
@@ -85,33 +84,13 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the name stands for
-    if name not in __all__:
-        message = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(message)
-    home = _HOMES.get(name, "trueup.evaluate.baselines")
-    value = getattr(import_module(home), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazy_names(
+    __name__, dict.fromkeys(__all__, "trueup.evaluate.baselines") | _HOMES
+)
 
 
 def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-class _CallablePackage(ModuleType):
-    """A package that can be called.
-
-    The package and its main function share a name, and importing any part of the
-    package binds ``trueup.evaluate`` to the package. So the package answers the call.
-    """
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - passed on
-        from trueup.evaluate.metrics import evaluate  # noqa: PLC0415 - when called
-
-        return evaluate(*args, **kwargs)
-
-
-sys.modules[__name__].__class__ = _CallablePackage
-# Where the function is defined: tools that describe public names ask for it.
-__module__, __qualname__ = "trueup.evaluate.metrics", "evaluate"
+make_callable(__name__, "trueup.evaluate.metrics", "evaluate")

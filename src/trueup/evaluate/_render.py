@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from html import escape
 
 Row = Sequence[str]
 
@@ -26,11 +25,6 @@ def p_value(value: float) -> str:
     return f"{value:.3f}" if value >= 0.001 else "<0.001"
 
 
-def json_number(value: float) -> float | str:
-    """JSON has no infinity; ``float("inf")`` reads this text back."""
-    return float(value) if math.isfinite(value) else str(value)
-
-
 def text_table(header: Row, rows: Sequence[Row], *, left: int = 1) -> str:
     """Columns under a header; the first ``left`` ones and the last are left-aligned."""
     cells = [list(header), *map(list, rows)]
@@ -45,17 +39,3 @@ def text_table(header: Row, rows: Sequence[Row], *, left: int = 1) -> str:
         lines.append("  ".join(padded).rstrip())
     lines.insert(1, "  ".join("-" * width for width in widths).rstrip())
     return "\n".join(lines)
-
-
-def html_table(caption: str, header: Row, rows: Sequence[Row], notes: Row = ()) -> str:
-    """The same table for a notebook; every text is escaped."""
-    head = "".join(f"<th>{escape(text)}</th>" for text in header)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(text)}</td>" for text in row) + "</tr>"
-        for row in rows
-    )
-    below = "".join(f"<p>{escape(note)}</p>" for note in notes)
-    return (
-        f"<table><caption>{escape(caption)}</caption>"
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}"
-    )

@@ -10,6 +10,7 @@ import numpy as np
 
 from trueup import _validate
 from trueup._arrays import group_sums
+from trueup._render import html_table
 from trueup._validate import Bools, Floats, Ints
 from trueup.core.joint import JointTable
 from trueup.core.losses import Deployment, get_loss
@@ -102,7 +103,7 @@ class Decomposition:
         }
 
     def _repr_html_(self) -> str:
-        return _render.html_table(self._caption(), _HEADER, self._rows())
+        return html_table(self._caption(), _HEADER, self._rows())
 
     def _caption(self) -> str:
         return (

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from trueup import _validate
+from trueup._render import html_table, json_number
 from trueup._validate import Ints
 from trueup.errors import InvalidInputError, UnknownNameError
 from trueup.evaluate import _render
@@ -115,7 +116,7 @@ class Evaluation:
         }
 
     def _repr_html_(self) -> str:
-        return _render.html_table(
+        return html_table(
             self._caption(), self._header(), self._rows(), self._remarks()
         )
 
@@ -344,6 +345,6 @@ def _compared(
 
 def _plain(estimates: Mapping[str, Estimate]) -> dict[str, Any]:
     return {
-        name: {key: _render.json_number(x) for key, x in one._asdict().items()}
+        name: {key: json_number(x) for key, x in one._asdict().items()}
         for name, one in estimates.items()
     }

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from trueup import _validate
+from trueup._render import html_table
 from trueup.core.moments import RUNGS
 from trueup.core.reports import AnswerConfidence, PointReport
 from trueup.errors import InvalidInputError, UnknownNameError
@@ -114,9 +115,7 @@ class ReferenceCheck:
         }
 
     def _repr_html_(self) -> str:
-        return _render.html_table(
-            self._caption(), _HEADER, self._rows(), self._remarks()
-        )
+        return html_table(self._caption(), _HEADER, self._rows(), self._remarks())
 
     def _caption(self) -> str:
         groups = f" in {self.n_groups:,} groups" if self.n_groups else ""

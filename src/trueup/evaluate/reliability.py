@@ -10,6 +10,7 @@ import numpy as np
 
 from trueup import _validate
 from trueup._arrays import group_sums
+from trueup._render import html_table
 from trueup._validate import Bools, Floats, Ints
 from trueup.core.reports import AnswerConfidence, Distributions, Reports
 from trueup.errors import InvalidInputError, UnknownNameError
@@ -100,7 +101,7 @@ class ReliabilityCurve:
         return {**arrays, **numbers, "of": self.of}
 
     def _repr_html_(self) -> str:
-        return _render.html_table(repr(self), _HEADER, self._rows())
+        return html_table(repr(self), _HEADER, self._rows())
 
     def _rows(self) -> list[tuple[str, ...]]:
         rows: list[tuple[str, ...]] = []

@@ -7,7 +7,6 @@ format is described in ``docs/reference/map-format.md``.
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Callable
 from dataclasses import asdict
@@ -16,6 +15,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from trueup._render import json_number
 from trueup._validate import Floats, Label, outcome_labels
 from trueup.core.cells import Cells, Step, get_cells
 from trueup.core.losses import LOSSES
@@ -277,7 +277,9 @@ def _certificate(certificate: Certificate) -> dict[str, Any]:
     return {
         **{name: getattr(certificate, name) for name in _NUMBERS},
         "gap": certificate.gap,
-        "break_even_reference_error": _number(certificate.break_even_reference_error),
+        "break_even_reference_error": json_number(
+            certificate.break_even_reference_error
+        ),
         "loss": certificate.loss,
         "assumption": certificate.assumption,
         "trust": certificate.trust,
@@ -320,8 +322,3 @@ def _parse_certificate(saved: dict[str, Any]) -> Certificate:
         notes=tuple(map(str, saved["notes"])),
         _compute_break_even=lambda: known,
     )
-
-
-def _number(value: float) -> float | str:
-    """JSON has no infinity; float("inf") reads this text back."""
-    return value if math.isfinite(value) else str(value)

@@ -12,7 +12,7 @@ from typing import cast
 
 import numpy as np
 
-from trueup._arrays import distinct_rows, group_sums
+from trueup._arrays import distinct_rows, equal_pairs, group_sums
 from trueup._validate import Floats, Ints
 from trueup.core.assertions import Assertion, make_assertion, top_of
 from trueup.core.losses import Deployment, ProperLoss, Solved
@@ -24,7 +24,7 @@ from trueup.core.resolution import (
     Resolution,
     micro_cells,
 )
-from trueup.solve import conic
+from trueup.solve import conic, lazily
 from trueup.solve.problem import ProjectionProblem, Rows, merged_rows
 
 
@@ -196,7 +196,7 @@ def project_linked(
     problem, used = _linked_problem(sample, where, micro, (moments, rows), trust)
     sizes = np.bincount(cell, minlength=reference_cells.n_cells)
     smallest = int(sizes[: max(reference_cells.bins.n_alone, 1)].min())
-    iterate = conic.solve(problem, loss)
+    iterate = lazily.solve(problem, loss)
     return LinkedProjection(problem, iterate, cells, used, reference_cells, smallest)
 
 
@@ -214,7 +214,7 @@ def with_assertions(
     apart; the moments of the reference then span several nodes of a cell.
     """
     n_rows, n_nodes = moments.n_rows, len(rows.weight)
-    entry, node = conic.join_entries(moments.node, rows.node)
+    entry, node = equal_pairs(moments.node, rows.node)
     parts = [
         (moments.row[entry], node, moments.outcome[entry], moments.coefficient[entry])
     ]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trueup._arrays import group_sums
+from trueup._arrays import equal_pairs, group_sums
 from trueup._validate import Bools, Floats, Ints
 from trueup.core.losses import ProperLoss, Solved
 from trueup.core.moments import MomentRows
@@ -140,7 +140,7 @@ def _add_moments(
     )
     # An asserted row belongs to no cell of the reference: it is about all items.
     scale = np.where(mass > 0, mass, 1.0)[moments.cell_of_row]
-    entry, row_of_entry = join_entries(moments.node, rows.node)
+    entry, row_of_entry = equal_pairs(moments.node, rows.node)
     moment, outcome = moments.row[entry], moments.outcome[entry]
     variable = index[row_of_entry, outcome]
     value = rows.weight[row_of_entry] * moments.coefficient[entry] / scale[moment]
@@ -191,17 +191,6 @@ def _independent_rows(moments: MomentRows, occurring: Ints) -> Bools:
 def _n_cells(moments: MomentRows) -> int:
     """Cells of the reference, and one for each asserted row."""
     return max(moments.n_cells, int(moments.cell_of_row.max()) + 1)
-
-
-def join_entries(entry_node: Ints, row_node: Ints) -> tuple[Ints, Ints]:
-    """All (entry, row) with the same node."""
-    order = np.argsort(entry_node, kind="stable")
-    counts = np.bincount(entry_node, minlength=int(row_node.max()) + 1)
-    start = np.cumsum(counts) - counts
-    lengths = counts[row_node]
-    row = np.repeat(np.arange(len(row_node)), lengths)
-    offset = np.arange(len(row)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    return order[np.repeat(start[row_node], lengths) + offset], row
 
 
 def _add_links(

@@ -16,7 +16,7 @@ from trueup.core.losses import Deployment, LogLoss, ProperLoss, get_loss
 from trueup.core.moments import Trust, choose_trust
 from trueup.core.reports import Distributions
 from trueup.errors import GapWarning, InvalidReportError
-from trueup.solve import conic
+from trueup.solve import conic, lazily
 from trueup.solve.certificate import Bound, Certificate, lower_bound
 from trueup.solve.problem import ProjectionProblem
 from trueup.solve.rounding import Witness, round_to_witness, upper_bound
@@ -186,7 +186,7 @@ class _Solver:
 
     def _attempt(self, loss: ProperLoss) -> _Attempt:
         problem, error = self.problem, self.problem.reference_error
-        iterate = conic.solve(problem, loss)
+        iterate = lazily.solve(problem, loss)
         witness = round_to_witness(
             problem, iterate.outcome_rates, iterate.solved.distributions
         )

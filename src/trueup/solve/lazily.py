@@ -1,0 +1,83 @@
+"""Solving with caps taken in as they are needed.
+
+Of thousands of caps a few dozen bind, and the others cost most of the time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from trueup._arrays import group_sums
+from trueup._validate import Bools, Floats
+from trueup.core.losses import ProperLoss
+from trueup.core.moments import MomentRows
+from trueup.core.simplex import normalise_rows
+from trueup.solve import conic
+from trueup.solve.problem import ProjectionProblem
+
+CAPPED = ("capped", "pooled caps")
+"""Forms of moments that hold an equality and caps."""
+_ROUNDS = 20
+
+
+def solve(problem: ProjectionProblem, loss: ProperLoss) -> conic.Iterate:
+    """Project, beginning without caps."""
+    start = all_but_caps(problem.moments)
+    if start.all():
+        return conic.solve(problem, loss)
+    return solve_from(problem, loss, start)[0]
+
+
+def all_but_caps(moments: MomentRows) -> Bools:
+    """(rows,) the moments to begin with."""
+    return moments.equality | (moments.form not in CAPPED)
+
+
+def solve_from(
+    problem: ProjectionProblem, loss: ProperLoss, needed: Bools
+) -> tuple[conic.Iterate, Bools]:
+    """Solve with the moments needed so far until those left out hold by themselves.
+
+    What is left out only costs optimality, which the certificate measures against all.
+    """
+    moments = problem.moments
+    threshold = _threshold(problem)
+    for attempt in range(_ROUNDS):
+        smaller = replace(problem, moments=with_rows(moments, needed))
+        iterate = conic.solve(smaller, loss)
+        mass = problem.node_mass(problem.linked, normalise_rows(iterate.outcome_rates))
+        missing = ~needed & (moments.violations(mass) > threshold)
+        if not missing.any():
+            break
+        # A loop that does not settle ends with everything.
+        needed = needed | missing | (attempt == _ROUNDS - 2)
+    multipliers = np.zeros(moments.n_rows)
+    multipliers[needed] = iterate.multipliers
+    return replace(iterate, multipliers=multipliers), needed
+
+
+def _threshold(problem: ProjectionProblem) -> Floats:
+    moments, rows = problem.moments, problem.linked
+    cells = moments.cell_of_node[rows.node]
+    mass = group_sums(cells, rows.weight, moments.n_cells)
+    return 1e-11 + 1e-8 * mass[moments.cell_of_row]
+
+
+def with_rows(moments: MomentRows, kept: Bools) -> MomentRows:
+    """Some of the moment rows, over the same nodes and cells."""
+    if kept.all():
+        return moments
+    entries = kept[moments.row]
+    return replace(
+        moments,
+        equality=moments.equality[kept],
+        target=moments.target[kept],
+        cell_of_row=moments.cell_of_row[kept],
+        slot_of_row=moments.slot_of_row[kept],
+        row=(np.cumsum(kept) - 1)[moments.row[entries]],
+        node=moments.node[entries],
+        outcome=moments.outcome[entries],
+        coefficient=moments.coefficient[entries],
+    )
