@@ -15,7 +15,7 @@ FOREIGN = re.compile(
     r"""
       (?<![\w.~:/-])/(?:home|root|work|opt|mnt|srv|Users|workspace)/\w  # a disk
     | [A-Z]:\\\\?Users
-    | (?:pypi|pythonhosted|anaconda)\.(?:org|com)  # where packages are downloaded from
+    | https?://\S+\.(?:whl|tar\.gz)  # a download address
     | /simple[/]
     | --(?:extra-)?index[-]url | --find[-]links | --hash[=]
     """,
@@ -45,7 +45,7 @@ def test_no_file_names_this_machine_or_a_package_index():
         "open('/" + "home/me/data.csv')",
         "cd /" + "work/trueup",
         "-i https://mirror.example/" + "simple/",
-        "https://files.python" + "hosted.org/packages/a.whl",
+        "https://mirror.example/packages/a" + ".whl",
     ],
 )
 def test_the_search_for_foreign_places_finds_them(line):
