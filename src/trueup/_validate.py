@@ -169,50 +169,52 @@ def probabilities(values: object, name: str) -> tuple[Floats, int]:
     return normalised_rows(array, name)
 
 
-def sample_weights(values: object | None, n_rows: int) -> Floats:
+def sample_weights(
+    values: object | None, n_rows: int, name: str = "sample_weight"
+) -> Floats:
     """Non-negative weights with a positive sum; ones when none are given."""
     if values is None:
         return np.ones(n_rows)
-    array = floats(values, "sample_weight")
+    array = floats(values, name)
     if array.ndim != 1:
-        message = f"sample_weight must be one number per item, got {array.ndim}-D."
+        message = f"{name} must be one number per item, got {array.ndim}-D."
         raise InvalidInputError(message)
     if len(array) != n_rows:
-        raise InvalidInputError.lengths("primary", n_rows, "sample_weight", len(array))
+        raise InvalidInputError.lengths("primary", n_rows, name, len(array))
     bad = ~np.isfinite(array) | (array < 0)
     if bad.any():
         raise InvalidInputError.rows(
-            "sample_weight",
+            name,
             "weights that are negative or not finite",
             bad=int(bad.sum()),
             total=n_rows,
             first=f"{_first(array, bad)!r} {_place(bad)}",
-            hint="a weight says how many items a row stands for; it cannot be negative",
+            hint="a row stands for that many items; it cannot be a negative number",
         )
     if not array.sum() > 0:
-        message = "sample_weight is zero everywhere.\nhint: give some item a weight."
+        message = f"{name} is zero everywhere.\nhint: give some item a weight."
         raise InvalidInputError(message)
     return array
 
 
 def group_codes(
-    values: Iterable[Any] | None, n_rows: int
+    values: Iterable[Any] | None, n_rows: int, name: str = "groups"
 ) -> tuple[Ints, tuple[Any, ...]]:
     """Number the group values in order of their text; missing ones are an error."""
     if values is None:
         return np.zeros(n_rows, dtype=np.int64), ()
     items = np.asarray(values, dtype=object).ravel().tolist()
     if len(items) != n_rows:
-        raise InvalidInputError.lengths("primary", n_rows, "groups", len(items))
+        raise InvalidInputError.lengths("primary", n_rows, name, len(items))
     missing = [row for row, value in enumerate(items) if is_missing(value)]
     if missing:
         raise InvalidInputError.rows(
-            "groups",
+            name,
             "missing values",
             bad=len(missing),
             total=n_rows,
             first=f"{items[missing[0]]!r} at row {missing[0]:,}",
-            hint="name a group for these items (for instance 'unknown'), or drop them",
+            hint="give these items a value (for instance 'unknown'), or drop them",
         )
     labels = sorted(set(items), key=lambda value: (str(type(value)), str(value)))
     code = {label: index for index, label in enumerate(labels)}

@@ -11,12 +11,13 @@ import numpy as np
 from trueup import _validate
 from trueup._render import html_table, json_number
 from trueup._validate import Floats, Ints, Label
-from trueup.core.cells import Cells, get_cells
+from trueup.core.cells import Auto, Cells, get_cells
 from trueup.core.joint import JointTable
 from trueup.core.moments import MomentRows, Trust, choose_trust, moment_rows
 from trueup.core.pairing import paired_reports
 from trueup.core.properties import Property
 from trueup.core.reports import Reports
+from trueup.errors import InvalidInputError
 from trueup.solve.problem import Rows, merged_rows
 from trueup.solve.projection import POPULATION
 from trueup.solve.worst_case import least_gain
@@ -79,6 +80,18 @@ class _Tags(Reports):
         return self
 
 
+def population_cells(cells: str | Cells, what: str) -> Cells:
+    """Cells that take the table as the population; others are refused."""
+    chosen = get_cells(cells)
+    if isinstance(chosen, Auto):
+        message = (
+            f"{what} takes the table as the population, which adaptive cells do not.\n"
+            "hint: use cells=trueup.Step(0.01), or cells='exact'."
+        )
+        raise InvalidInputError(message)
+    return chosen
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Items:
     """Both predictors on the same items, the reference rounded to its cells."""
@@ -97,7 +110,7 @@ class Items:
         """Read user input as :func:`trueup.fit` does."""
         named = None if outcomes is None else tuple(outcomes)
         first, second = paired_reports(primary, reference, named)
-        return cls(first, get_cells(cells).merge(second))
+        return cls(first, population_cells(cells, "a bound").merge(second))
 
     def believe(
         self,
@@ -113,7 +126,11 @@ class Items:
         error = _validate.non_negative(reference_error, "reference_error")
         tags = _Tags(keys, np.arange(len(self.primary)), self.primary.outcomes)
         joint = JointTable.from_reports(
-            tags, self.reference, counts=sample_weight, groups=groups
+            tags,
+            self.reference,
+            counts=sample_weight,
+            groups=groups,
+            counted_as="sample_weight",
         )
         belief = choose_trust(joint, trust, caps, error)
         moments = moment_rows(joint, belief)

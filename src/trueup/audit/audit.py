@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 
 from trueup import _validate
+from trueup.audit._items import population_cells
 from trueup.audit.pair import Pair
 from trueup.audit.result import Audit
-from trueup.core.cells import Auto, Cells, get_cells
+from trueup.core.cells import Cells
 from trueup.core.joint import JointTable
 from trueup.core.losses import LogLoss, get_loss
 from trueup.core.moments import choose_trust
 from trueup.core.pairing import paired_reports
-from trueup.errors import DoubtfulInputWarning, InvalidInputError
+from trueup.errors import DoubtfulInputWarning
 from trueup.solve.projection import zero_under_log_loss
 
 
@@ -74,13 +75,7 @@ def audit(
             "cannot contradict each other: is the same predictor passed twice?"
         )
         warnings.warn(message, DoubtfulInputWarning, stacklevel=2)
-    grid = get_cells(cells)
-    if isinstance(grid, Auto):
-        message = (
-            "an audit takes the table as the population, which adaptive cells do not."
-            "\nhint: use cells=trueup.Step(0.01), or cells='exact'."
-        )
-        raise InvalidInputError(message)
+    grid = population_cells(cells, "an audit")
     first, second = grid.merge(first), grid.merge(second)
     chosen = get_loss(loss, first.about)
     if isinstance(chosen, LogLoss) and (first.keys() == 0).any():

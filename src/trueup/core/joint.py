@@ -93,9 +93,10 @@ class JointTable:
         *,
         counts: object | None = None,
         groups: Iterable[Any] | None = None,
+        counted_as: str = "counts",
     ) -> Self:
         """Count pairs of reports that are checked and about the same outcomes."""
-        weights = _validate.sample_weights(counts, len(primary))
+        weights = _validate.sample_weights(counts, len(primary), counted_as)
         group, names = _validate.group_codes(groups, len(primary))
         used = np.flatnonzero(weights > 0)
         first, second = primary.take(used), reference.take(used)

@@ -322,6 +322,10 @@ class _Checker:
         if chance.p_value >= (1 - self.level) / 2:
             # The exact test finds nothing, so the approximate limit must not either.
             error = error._replace(lower=0.0)
+        if moments.rung in RUNGS:
+            # A share cannot be off by more than one, nor a distribution by two in L1.
+            whole = len(moments.cell_of_column) > moments.n_cells
+            error = error._replace(upper=min(error.upper, 2.0 if whole else 1.0))
         bias_free = debiased_norm(norm.deviation, moments.noise_scale, norm.equality)
         return RungCheck(
             rung=RUNGS[2] if moments.rung == CAPS else moments.rung,

@@ -10,6 +10,12 @@ from pathlib import Path
 def write_atomically(path: str | os.PathLike[str], text: str) -> None:
     """Write beside the target, then rename: a reader never sees half a file."""
     target = Path(path)
+    if target.is_dir():
+        message = f"{target} is a folder: name a file in it"
+        raise IsADirectoryError(message)
+    if not target.parent.is_dir():
+        message = f"the folder {target.parent} does not exist: make it first"
+        raise FileNotFoundError(message)
     handle, temporary = tempfile.mkstemp(
         dir=target.parent, prefix=f".{target.name}.", suffix=".tmp"
     )

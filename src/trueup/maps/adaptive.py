@@ -125,7 +125,7 @@ def block_codes(blocks: Iterable[Any] | None, n_items: int) -> Ints | None:
     """Numbers of the blocks, or None."""
     if blocks is None:
         return None
-    codes, _ = _validate.group_codes(blocks, n_items)
+    codes, _ = _validate.group_codes(blocks, n_items, "blocks")
     return codes
 
 

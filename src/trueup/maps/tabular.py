@@ -19,7 +19,11 @@ def fit_table(
     """Project the joint table, taken as the population."""
     request.refuse_for(cells.name)
     joint = JointTable.from_reports(
-        primary, reference, counts=request.sample_weight, groups=request.groups
+        primary,
+        reference,
+        counts=request.sample_weight,
+        groups=request.groups,
+        counted_as="sample_weight",
     )
     joint = replace(joint, n_items=len(primary))
     projection = project(
