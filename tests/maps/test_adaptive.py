@@ -368,3 +368,12 @@ def test_warnings_are_not_raised_on_ordinary_input():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         trueup.fit(primary, reference, cells="auto").apply(primary)
+
+
+def test_a_map_that_moves_nothing_does_not_decide_ties():
+    """Slopes of 1e-12 once changed the answer of reports of exactly one half."""
+    p = np.repeat([[0.5, 0.5], [0.2, 0.8]], 60, axis=0)
+    m = trueup.fit(p, p[::-1].copy(), trust="mean", cells="auto")
+    moved = np.abs(m.apply(p) - p).max()
+
+    assert moved == 0 or moved > 1e-10

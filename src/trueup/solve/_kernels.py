@@ -11,6 +11,10 @@ from trueup._validate import Floats, Ints
 
 _DUST = 1e-15
 """Share of a cell's mass below which a remainder is rounding, not mass."""
+_PATHS = 100
+"""Paths tried a row and sink before giving up; about two are usual."""
+_TIE = 1e-13
+"""Relative difference of costs below which two ways are equally cheap."""
 
 
 @njit(cache=True)
@@ -71,9 +75,14 @@ def _transport(
     size = np.zeros(n_sinks * n_sinks, dtype=np.int64)
     distance = np.empty(n_sinks)
     previous = np.empty(n_sinks, dtype=np.int64)
+    left_over = _PATHS * (n_rows + n_sinks) * n_sinks
     for n in range(n_rows):
         remaining = weight[n]
         while remaining > dust:
+            left_over -= 1
+            if left_over < 0:  # never seen; the caller is told and stays correct
+                potential[:] = np.nan
+                return
             target = _cheapest_sink(
                 cost, n, flow, left, dust, keys, rows, size, queued, distance, previous
             )
@@ -99,7 +108,7 @@ def _transport(
             _offer(cost, n, sink, keys, rows, size, queued)
             left[target] -= push
             remaining -= push
-    _relax(flow, keys, rows, size, queued, potential, previous)
+    _relax(flow, keys, rows, size, queued, potential, previous, 0.0)
 
 
 @njit(cache=True)
@@ -120,7 +129,7 @@ def _cheapest_sink(
     n_sinks = len(left)
     for s in range(n_sinks):
         distance[s] = cost[n, s]
-    _relax(flow, keys, rows, size, queued, distance, previous)
+    _relax(flow, keys, rows, size, queued, distance, previous, _TIE)
     target = -1
     for s in range(n_sinks):
         has_room = left[s] > dust and distance[s] < np.inf
@@ -138,8 +147,13 @@ def _relax(
     queued: Floats,
     distance: Floats,
     previous: Ints,
+    tie: float,
 ) -> None:
-    """Bellman-Ford over sinks; an edge moves the row that minds it least."""
+    """Bellman-Ford over sinks; an edge moves the row that minds it least.
+
+    A chain must be cheaper by more than ``tie`` to be preferred: among equals the
+    shortest wins, because long chains of ties move crumbs of mass in circles.
+    """
     n_sinks = len(distance)
     for s in range(n_sinks):
         previous[s] = -1
@@ -156,7 +170,9 @@ def _relax(
                 if s == t or size[edge] == 0:
                     continue
                 through = distance[s] + keys[edge, 0]
-                if through < distance[t] and not _descends(previous, s, t):
+                gained = distance[t] - through
+                worth = gained > tie * (1.0 + abs(through))
+                if worth and not _descends(previous, s, t):
                     distance[t] = through
                     previous[t] = s
                     changed = True

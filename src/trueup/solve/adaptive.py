@@ -27,6 +27,9 @@ from trueup.core.resolution import (
 from trueup.solve import conic, lazily
 from trueup.solve.problem import ProjectionProblem, Rows, merged_rows
 
+_IDLE = 1e-9
+"""Slopes below this are the solver's rounding: the cell is left alone."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample:
@@ -157,7 +160,10 @@ class LinkedProjection:
         """The map: slopes of the cells in use, none elsewhere."""
         slopes = np.zeros((self.cells.n_cells, self.problem.n_outcomes))
         slopes[self.used[self.problem.cell_of_atom]] = self.iterate.solved.tilt
-        return Tilt(self.cells, slopes - slopes.mean(axis=1, keepdims=True))
+        slopes -= slopes.mean(axis=1, keepdims=True)
+        # A solver's last digits must not decide between answers that tie.
+        idle = np.abs(slopes).max(axis=1, keepdims=True) < _IDLE
+        return Tilt(self.cells, np.where(idle, 0.0, slopes))
 
 
 def project_linked(

@@ -12,6 +12,7 @@ minimum violates the moments.
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -19,8 +20,9 @@ from typing import NamedTuple
 import numpy as np
 
 from trueup._arrays import group_sums
-from trueup._validate import Floats, Ints
+from trueup._validate import Bools, Floats, Ints
 from trueup.core.moments import MomentRows
+from trueup.errors import GapWarning
 from trueup.solve.problem import Rows
 
 
@@ -147,17 +149,30 @@ class _Transport(CellPrograms):
         if filler is None:
             flow = np.zeros_like(cost)
             potentials = transport_cells(starts, self.weight, cost, demand, flow)
-            return potentials, flow, np.zeros_like(demand)
+            return _usable(potentials), flow, np.zeros_like(demand)
         ends = starts[1:]
         weight = np.insert(self.weight, ends, demand.sum(axis=1) - self.mass)
         full = np.insert(cost, ends, filler, axis=0)
         flow = np.zeros_like(full)
         shifted = starts + np.arange(n_cells + 1)
-        potentials = transport_cells(shifted, weight, full, demand, flow)
+        potentials = _usable(transport_cells(shifted, weight, full, demand, flow))
         level = (filler - potentials).min(axis=1)
         last = shifted[1:] - 1
         rest = np.delete(flow, last, axis=0)
         return potentials + level[:, None], rest, flow[last]
+
+
+def _usable(potentials: Floats) -> Floats:
+    """Potentials of cells whose programme gave up are zero: valid, not the best."""
+    failed: Bools = np.asarray(np.isnan(potentials).any(axis=1))
+    if failed.any():
+        warnings.warn(
+            f"the exact programme of {int(failed.sum()):,} of {len(failed):,} cells "
+            "did not finish: the bound is true, but not the tightest",
+            GapWarning,
+            stacklevel=2,
+        )
+    return np.where(failed[:, None], 0.0, potentials)
 
 
 class WholeDistribution(_Transport):
