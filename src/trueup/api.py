@@ -17,6 +17,7 @@ from trueup.core.pairing import paired_reports
 from trueup.core.reports import Distributions, Reports
 from trueup.errors import DoubtfulInputWarning, InvalidInputError, UnknownNameError
 from trueup.maps import _schema
+from trueup.maps._documents import read_json
 from trueup.maps.adaptive import fit_adaptive
 from trueup.maps.report_map import ReportMap, floored
 from trueup.maps.request import Request
@@ -156,7 +157,7 @@ def load(path: str | os.PathLike[str]) -> Any:  # noqa: ANN401 - the kind that w
     >>> bool((again.apply([0.1, 0.7]) == fitted.apply([0.1, 0.7])).all())
     True
     """
-    content = _schema.read_json(path)
+    content = read_json(path)
     if isinstance(content, dict) and content.get("kind") == "trueup.baseline_map":
         from trueup.evaluate.baselines import _schema as baselines  # noqa: PLC0415
 

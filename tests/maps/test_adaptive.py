@@ -132,7 +132,7 @@ def test_more_trust_and_less_error_never_lower_the_projected_distance(seed):
     def distance(rung, error):
         trust = trust_of(rung, error)
         linked = project_linked(sample, BrierLoss(), trust, (), Resolution())
-        solved = linked.iterate.solved.distributions
+        solved = linked.iterate.distributions
         witness = round_to_witness(linked.problem, linked.iterate.outcome_rates, solved)
         return upper_bound(linked.problem, BrierLoss(), witness)
 

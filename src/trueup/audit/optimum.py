@@ -54,7 +54,7 @@ def certified_optimum(
     return Optimum(
         value=max(bound.at(error), 0.0),
         deployed=deployed,
-        distributions=iterate.solved.distributions,
+        distributions=iterate.distributions,
         multipliers=multipliers,
         line=line,
         needed=needed,

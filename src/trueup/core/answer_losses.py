@@ -90,7 +90,10 @@ class OwnAnswerLoss(ProperLoss):
         return ConfidenceLoss().vectors(reports)
 
     def generator(self, p: Floats) -> Floats:
-        return p.max(axis=1) ** 2  # of the truth's own answer; see held_by
+        return p.max(axis=1) ** 2  # where p's own mode is held; see divergence
+
+    def divergence(self, p: Floats, reports: Reports) -> Floats:
+        return self.held_by(reports).divergence(p, reports)
 
     def held_by(self, reports: Reports) -> HeldAnswerLoss:
         """The loss with these reports' answers held."""

@@ -24,8 +24,6 @@ from trueup.core.reports import Reports
 class Solved:
     """What a solver found for each of n primary reports about K outcomes."""
 
-    distributions: Floats
-    """(n, K) the compatible distributions h."""
     tilt: Floats
     """(n, K) mu: the slope by which the generator at h exceeds that at the report."""
     possible: Bools

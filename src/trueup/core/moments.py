@@ -139,6 +139,14 @@ class MomentRows:
         )
         return moments - self.target
 
+    def centred(self, multipliers: Floats) -> Floats:
+        """Multipliers shifted to mid-range in each cell, where a shift is free."""
+        if not self.shiftable:
+            return multipliers
+        table = multipliers.reshape(self.n_cells, -1)
+        middle = (table.min(axis=1) + table.max(axis=1)) / 2
+        return (table - middle[:, None]).ravel()
+
     def violations(self, node_mass: Floats) -> Floats:
         """(rows,) how far each moment is from holding."""
         residuals = self.residuals(node_mass)

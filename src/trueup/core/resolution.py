@@ -140,12 +140,7 @@ class ReferenceCells:
         least: int,
     ) -> Self:
         """Bins with enough items, split by what the rung tells apart."""
-        made = cls(
-            rung,
-            n_groups,
-            SplitBins(np.empty(0), np.zeros((1, 1), int), np.zeros(1, int)),
-        )
-        parts, n_parts = made._parts(reports, groups)
+        parts, n_parts = _parts(rung, n_groups, reports, groups)
         wanted = 1 if rung == "mean" else min(n_bins, max(1, len(reports) // least))
         bins = SplitBins.build(
             score_of(reports),
@@ -164,20 +159,23 @@ class ReferenceCells:
 
     def assign(self, reports: Reports, groups: Ints) -> Ints:
         """(n,) cell of each report; NEVER_SEEN where fitting had nothing like it."""
-        parts, _ = self._parts(reports, groups)
+        parts, _ = _parts(self.rung, self.n_groups, reports, groups)
         return self.bins.assign(score_of(reports), parts)
-
-    def _parts(self, reports: Reports, groups: Ints) -> tuple[Ints, int]:
-        """What the rung tells apart inside a bin; -1 for a group never seen."""
-        n_groups = max(self.n_groups, 1)
-        answers = reports.answers()
-        if self.rung in _TELLS_ANSWERS_APART and answers is not None:
-            parts = np.where(groups >= 0, answers * n_groups + groups, NEVER_SEEN)
-            return parts, reports.n_outcomes * n_groups
-        return groups, n_groups
 
 
 _TELLS_ANSWERS_APART = ("answer-confidence", "distribution", "point")
+
+
+def _parts(
+    rung: str, n_groups: int, reports: Reports, groups: Ints
+) -> tuple[Ints, int]:
+    """What a rung tells apart inside a bin; NEVER_SEEN for a group never seen."""
+    n_groups = max(n_groups, 1)
+    answers = reports.answers()
+    if rung in _TELLS_ANSWERS_APART and answers is not None:
+        parts = np.where(groups >= 0, answers * n_groups + groups, NEVER_SEEN)
+        return parts, reports.n_outcomes * n_groups
+    return groups, n_groups
 
 
 @dataclass(frozen=True, slots=True, eq=False)

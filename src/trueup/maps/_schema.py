@@ -6,11 +6,9 @@ format is described in ``docs/reference/map-format.md``.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -26,8 +24,7 @@ from trueup.core.properties import (
     point_property,
 )
 from trueup.core.reports import AnswerConfidence, Distributions, PointReport, Reports
-from trueup.errors import MapFormatError, TrueupError
-from trueup.maps._files import write_atomically
+from trueup.maps._documents import rebuilt, this_version, write_json
 from trueup.maps._tilt_schema import tilts_from_json, tilts_to_json
 from trueup.maps.report_map import Draw, FittedOn, ReportMap
 from trueup.maps.rules import Table, Tilts
@@ -39,62 +36,12 @@ KIND = "trueup.report_map"
 
 def write(fitted: ReportMap, path: str | os.PathLike[str]) -> None:
     """Save a map."""
-    text = json.dumps(to_json(fitted), indent=1, allow_nan=False, ensure_ascii=False)
-    write_atomically(path, text + "\n")
-
-
-def read(path: str | os.PathLike[str]) -> ReportMap:
-    """Load a map, with an error that says what is wrong with the file."""
-    return from_json(read_json(path), os.fspath(path))
-
-
-def read_json(path: str | os.PathLike[str]) -> object:
-    """The content of a file that should hold a map of some kind."""
-    try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
-        message = f"{os.fspath(path)} is not a saved map: it is not JSON ({error})."
-        raise MapFormatError(message) from error
+    write_json(to_json(fitted), path)
 
 
 def from_json(content: object, name: str = "the map") -> ReportMap:
     """Rebuild a map from its JSON object."""
-    if not isinstance(content, dict) or content.get("kind") != KIND:
-        message = f'{name} is not a saved map: it lacks "kind": "{KIND}".'
-        raise MapFormatError(message)
-    number = content.get("format")
-    reader = _READERS.get(number) if type(number) is int else None
-    if reader is None:
-        hint = (
-            f"it was written by {content.get('created_by', 'an unknown version')}; "
-            "upgrade with `pip install -U trueup`"
-            if isinstance(number, int) and number > FORMAT
-            else "the file was damaged or edited; fit the map again"
-        )
-        message = (
-            f"{name} has format {number!r}, but {_me()} reads formats 1 to {FORMAT}."
-            f"\nhint: {hint}."
-        )
-        raise MapFormatError(message)
-    try:
-        return reader(content)
-    except (
-        KeyError,
-        TypeError,
-        ValueError,
-        AttributeError,
-        IndexError,
-        OverflowError,
-    ) as error:
-        what = (
-            f"{error}"
-            if isinstance(error, TrueupError)
-            else f"{type(error).__name__}: {error}"
-        )
-        message = (
-            f"{name} is damaged and cannot be used ({what}).\nhint: fit the map again."
-        )
-        raise MapFormatError(message) from error
+    return rebuilt(content, name, _READERS, kind=KIND, what="map")
 
 
 def to_json(fitted: ReportMap) -> dict[str, Any]:
@@ -103,7 +50,7 @@ def to_json(fitted: ReportMap) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "kind": KIND,
-        "created_by": _me(),
+        "created_by": this_version(),
         "property": _property(fitted.about),
         "outcomes": list(fitted.outcomes),
         "loss": fitted.loss,
@@ -180,16 +127,6 @@ def _parse_property(about: dict[str, Any], outcomes: tuple[Label, ...]) -> Prope
 
 
 _READERS: dict[int, Callable[[dict[str, Any]], ReportMap]] = {1: _read_format_1}
-
-
-def _me() -> str:
-    # Reading package metadata is slow, and only saving and failing need it.
-    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
-
-    try:
-        return f"trueup {version('trueup')}"
-    except PackageNotFoundError:  # running from a source tree that is not installed
-        return "trueup (not installed)"
 
 
 def _property(about: Property) -> dict[str, Any]:

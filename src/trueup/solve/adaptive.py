@@ -72,7 +72,7 @@ class Tilt:
         """What replaces each report."""
         slopes = self.slopes[self.cells.assign(reports)]
         anywhere = np.ones_like(slopes, dtype=bool)
-        return loss.deploy(reports, Solved(slopes, slopes, anywhere))
+        return loss.deploy(reports, Solved(slopes, anywhere))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -85,7 +85,7 @@ def certified_minimum(
     per unit of reference error and an allowance for rounding.
     """
     signed = np.where(moments.equality, multipliers, np.minimum(multipliers, 0))
-    signed = _centred(moments, signed)
+    signed = moments.centred(signed)
     slack = gain - moments.pull(signed)[rows.node]
     if reference_error == 0:  # outcomes that a right reference rules out cannot hurt
         slack = np.where(moments.allowed[rows.node], slack, np.inf)
@@ -97,15 +97,6 @@ def certified_minimum(
         steepness=steepness,
         rounding=0.0 if is_identity else ROUNDING * (1 + size + steepness),
     )
-
-
-def _centred(moments: MomentRows, multipliers: Floats) -> Floats:
-    """Shift the multipliers of each cell to mid-range, where a shift is free."""
-    if not moments.shiftable:
-        return multipliers
-    table = multipliers.reshape(moments.n_cells, -1)
-    centre = (table.min(axis=1, keepdims=True) + table.max(axis=1, keepdims=True)) / 2
-    return (table - centre).ravel()
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,6 +20,8 @@ class Iterate:
     """What an engine hands over; nothing in it is trusted."""
 
     solved: Solved
+    distributions: Floats
+    """(atoms, K) estimate of the compatible distributions h."""
     outcome_rates: Floats
     """(linked rows, K) estimate of the outcome rates."""
     multipliers: Floats
@@ -68,12 +70,12 @@ def solve(problem: ProjectionProblem, loss: ProperLoss) -> Iterate:
     # The link rows are conditional means, so their duals carry the cell's weight.
     tilt = -solution.dual(link).reshape(-1, problem.n_outcomes) / cell_weight[:, None]
     solved = Solved(
-        distributions=solution.x[h],
         tilt=tilt[problem.cell_of_atom],
         possible=atoms.possible,
     )
     return Iterate(
         solved,
+        solution.x[h],
         kernels.rates(solution),
         kernels.multipliers(solution),
         solution.status,

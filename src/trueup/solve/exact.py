@@ -53,10 +53,7 @@ class CellPrograms(ABC):
 
     def size_of(self, multipliers: Floats) -> float:
         """Largest multiplier, after the free shift of a whole distribution's."""
-        if not self.moments.shiftable:
-            return float(np.abs(multipliers).max(initial=0.0))
-        table = multipliers.reshape(self.moments.n_cells, -1)
-        return float((table.max(axis=1) - table.min(axis=1)).max() / 2)
+        return float(np.abs(self.moments.centred(multipliers)).max(initial=0.0))
 
     def row_of(self, slot: int) -> Ints:
         """(cells,) the moment row a cell has in a slot, or -1."""

@@ -188,7 +188,7 @@ class _Solver:
         problem, error = self.problem, self.problem.reference_error
         iterate = lazily.solve(problem, loss)
         witness = round_to_witness(
-            problem, iterate.outcome_rates, iterate.solved.distributions
+            problem, iterate.outcome_rates, iterate.distributions
         )
         upper = upper_bound(problem, loss, witness)
         primary = loss.vectors(problem.atoms)

@@ -88,13 +88,9 @@ def best_on_coarse_cells(
     )
     value, found = programme.solve(weights)
     moments = programme.moments
-    if moments.shiftable:
-        wide = found.reshape(moments.n_cells, -1)
-        middle = (wide.min(axis=1, keepdims=True) + wide.max(axis=1, keepdims=True)) / 2
-        found = (wide - middle).ravel()
     n_slots = int(moments.slot_of_row.max(initial=0)) + 1
     table = np.zeros((programme.cells.n_cells, n_slots))
-    table[moments.cell_of_row, moments.slot_of_row] = found
+    table[moments.cell_of_row, moments.slot_of_row] = moments.centred(found)
     multipliers = Multipliers(
         programme.cells, table, primary_cells, programme.asserted, weights
     )
