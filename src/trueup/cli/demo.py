@@ -23,8 +23,8 @@ from trueup.cli._output import Console, reporting
 def command(console: Console, *, output: str | None, seed: int, force: bool) -> None:
     """Calibrate a real classifier without labels, from data to report.
 
-    Trains two models on data that ships with scikit-learn, fits, applies, audits, writes
-    the report, and only then compares with the labels. Takes less than a minute.
+    Trains two models on data that ships with scikit-learn, fits, applies, audits,
+    writes the report, and only then compares with the labels, in less than a minute.
 
     \b
     Example:
