@@ -26,11 +26,13 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import feather
 
 import trueup
 from trueup.cli._map_text import certificate_json, map_json, map_text
 from trueup.cli._output import dumped
-from trueup.data import read_predictions, write_table
+from trueup.data import read_predictions, text, write_table
 
 GOLDEN = Path(__file__).parents[1] / "tests" / "golden"
 TOKENS = [
@@ -224,17 +226,17 @@ def _odd_column(column: pa.ChunkedArray, rng: random.Random) -> pa.Array:
 
 
 def _written(table: pa.Table, kind: str) -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, f"made.{kind}")
-        try:
-            write_table(table, path)
-        except (
-            pa.ArrowException,
-            ValueError,
-            TypeError,
-        ):  # the format has no such type
-            return b""
-        return path.read_bytes()
+    sink = io.BytesIO()
+    try:
+        if kind == "csv":
+            return text.csv_bytes(table, ",")
+        if kind == "jsonl":
+            return text.jsonl_bytes(table)
+        write = pq.write_table if kind == "parquet" else feather.write_feather
+        write(table, sink)
+    except (pa.ArrowException, ValueError, TypeError):  # the format has no such type
+        return b""
+    return sink.getvalue()
 
 
 def mutated_json(content: bytes, rng: random.Random) -> bytes:
