@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -141,6 +141,8 @@ def read_predictions(
     property: str | None = None,  # noqa: A002 - the word users know
     level: float | None = None,
     name: str | None = None,
+    optional: Collection[str] = (),
+    aside: Collection[str] = (),
 ) -> Predictions:
     """Read one predictor from a file, ``-`` (standard input) or a dataframe.
 
@@ -161,6 +163,10 @@ def read_predictions(
         its level, or ``median``.
     name
         How messages call the source.
+    optional
+        Of ``"label"``, ``"group"``, ``"weight"``: whose named column may be absent.
+    aside
+        Columns that mean something else and are no outcomes.
 
     Examples
     --------
@@ -183,6 +189,8 @@ def read_predictions(
         label=label,
         group=group,
         weight=weight,
+        optional=optional,
+        aside=aside,
     )
     named = None if outcomes is None else tuple(outcomes)
     try:
