@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trueup.errors import FileAccessError, PredictionFileError
+from trueup.errors import FileAccessError, MissingExtraError, PredictionFileError
 
 if TYPE_CHECKING:
     from trueup._validate import Label
@@ -29,6 +30,10 @@ def check_report(path: str, *, force: bool) -> None:
         )
         raise FileAccessError(message)
     check_target(path, force=force)
+    is_page = Path(path).suffix.lower() in {".html", ".htm"}
+    for package in ("jinja2", "vl_convert") if is_page else ():
+        if find_spec(package) is None:
+            raise MissingExtraError.of(package, "report")
 
 
 def write_report(
