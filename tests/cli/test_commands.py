@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -12,7 +13,9 @@ import pyarrow as pa
 import pytest
 
 import trueup
+from contract.project import ROOT
 from trueup.data import pair_predictions, read_predictions, read_table, write_table
+from trueup.evaluate._descriptions import METRICS
 
 
 @pytest.fixture
@@ -284,3 +287,33 @@ def test_completion_knows_commands_and_options(files):
 
     assert "plain,audit" in completed("trueup a", 1)
     assert "plain,--reference-error" in completed("trueup fit --ref", 2)
+
+
+def test_every_field_of_the_objects_is_documented(run, fitted):
+    """By name, on the page of JSON objects or on that of the map format."""
+    folder = ROOT / "docs" / "reference"
+    pages = [folder / name for name in ("cli-json.md", "map-format.md")]
+    text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
+    described = set(re.findall(r"`([\w-]+)`", text))
+    pair, labels = ("primary.csv", "reference.parquet"), ("--labels", "labels.csv")
+    objects = [
+        run("fit", *pair, "--json").json,
+        run("apply", "map.json", "primary.csv", "-o", "b.csv", "--json").json,
+        run("audit", *pair, "--json").json,
+        run("bounds", *pair, "--json").json,
+        run("evaluate", "primary.csv", *labels, "--against", "map.json", "--json").json,
+        run("show", "map.json", "--json").json,
+        run("show", "absent.json", "--json").json,
+    ]
+    names = set().union(*map(_fields, objects))
+
+    # Metrics and outcomes are names of things, not of fields.
+    assert sorted(names - set(METRICS) - {"yes", "no"} - described) == []
+
+
+def _fields(content):
+    if isinstance(content, list):
+        return set().union(*map(_fields, content))
+    if isinstance(content, dict):
+        return set(content).union(*map(_fields, content.values()))
+    return set()

@@ -241,3 +241,16 @@ def test_reports_are_written_as_they_are_read(reports):
     assert read.labels.tolist() == ["b"]
     assert read.groups.tolist() == ["g"]
     assert read.weights.tolist() == [2.0]
+
+
+def test_categories_are_the_values_they_stand_for():
+    said = {
+        "p_yes": pa.array([0.5, 0.5, 0.1]).dictionary_encode(),
+        "p_no": [0.5, 0.5, 0.9],
+    }
+    answers = pd.DataFrame(
+        {"answer": pd.Categorical(["x", "y"]), "confidence": [0.9, 0.6]}
+    )
+
+    assert read_predictions(pa.table(said)).reports.keys()[2].tolist() == [0.1, 0.9]
+    assert read_predictions(answers).reports.labels() == ["x", "y"]
