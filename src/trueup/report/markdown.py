@@ -1,0 +1,1 @@
+"""The report as Markdown: the same summary, for terminals, chats and repositories."""
