@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 
@@ -57,9 +58,8 @@ def stated(reports: Reports) -> tuple[Floats, Scale]:
             return reports.probabilities[:, 1], Scale(f"P({name})", 0.0, 1.0)
         return reports.probabilities.max(axis=1), Scale("confidence", 0.0, 1.0)
     values = reports.keys()[:, 0]
-    support = np.arange(reports.n_outcomes)
-    if reports.answers() is None:
-        support = reports.about.values
+    is_number = reports.answers() is None
+    support = reports.about.values if is_number else np.arange(reports.n_outcomes)
     low, high = float(support.min()), float(support.max())
     return values, Scale(reports.about.title, low, max(high, low + 1e-9))
 
@@ -157,8 +157,8 @@ def _joint(
 
 def _band_labels(scale: Scale) -> tuple[str, ...]:
     edges = np.linspace(scale.low, scale.high, _JOINT_BINS + 1)
-    names = [number(float(edge), 3) for edge in edges]
-    return tuple(f"{a} to {b}" for a, b in zip(names, names[1:], strict=False))
+    names = [f"{edge:.4g}" for edge in edges.tolist()]
+    return tuple(f"{a} to {b}" for a, b in pairwise(names))
 
 
 def _cells(
@@ -205,19 +205,34 @@ def _answer_joint(given: Material) -> tuple[JointCell, ...]:
 
 
 def _most_moved(given: Material, distance: Floats) -> list[Moved]:
-    """The furthest moves; items that would be shown alike are shown once."""
-    order = np.argsort(-distance, kind="stable")
+    """The furthest moves, some of every answer; what looks alike is shown once."""
+    answers = given.primary.answers()
+    codes = np.zeros(len(distance)) if answers is None else answers
+    moved = distance > _MOVED
+    kinds = np.unique(codes[moved])
+    each = math.ceil(_MOST_MOVED / max(1, len(kinds)))
+    found: list[tuple[tuple[str, str], list[int]]] = []
+    for kind in kinds.tolist():
+        mine = np.flatnonzero(moved & (codes == kind))
+        order = mine[np.argsort(-distance[mine], kind="stable")]
+        found += _furthest(given, order.tolist(), each).items()
+    found.sort(key=lambda one: -distance[one[1][0]])
+    return [
+        _moved(given, distance, shown, places) for shown, places in found[:_MOST_MOVED]
+    ]
+
+
+def _furthest(
+    given: Material, order: list[int], most: int
+) -> dict[tuple[str, str], list[int]]:
+    """Places by what is shown of them: the first few kinds in the order given."""
     found: dict[tuple[str, str], list[int]] = {}
-    for place in order[: 50 * _MOST_MOVED].tolist():
-        if distance[place] <= _MOVED:
-            break
+    for place in order:
         shown = _text(given.primary, place), _text(given.better, place)
-        if shown not in found and len(found) == _MOST_MOVED:
+        if shown not in found and len(found) == most:
             break
         found.setdefault(shown, []).append(place)
-    return [
-        _moved(given, distance, shown, places) for shown, places in found.items()
-    ]
+    return found
 
 
 def _moved(
@@ -242,14 +257,14 @@ def _text(reports: Reports, place: int) -> str:
     names = reports.outcomes
     if isinstance(reports, AnswerConfidence):
         name = one_line(names[int(reports.answer[place])], 40)
-        return f"{name} {percent(float(reports.confidence[place]))}"
+        return f"{name} {percent(float(reports.confidence[place]), 1)}"
     if isinstance(reports, Distributions):
         row = reports.probabilities[place]
         if len(names) == 2:
             return f"P({one_line(names[1], 40)}) = {number(float(row[1]), 3)}"
-        top = np.argsort(-row, kind="stable")[:2].tolist()
+        top = [k for k in np.argsort(-row, kind="stable")[:2].tolist() if row[k] > 5e-3]
         return ", ".join(
-            f"{one_line(names[k], 40)} {percent(float(row[k]))}" for k in top
+            f"{one_line(names[k], 40)} {percent(float(row[k]), 1)}" for k in top
         )
     value = reports.keys()[place, 0]
     if isinstance(reports, PointReport) and reports.answers() is not None:

@@ -55,12 +55,12 @@ def _guaranteed(given: Material, chosen: Guarantee) -> str:
 
 
 def _changed(given: Material, changed: Changes) -> str:
-    before, after = changed.mean_before, changed.mean_after
+    before, after = (
+        _stated(changed, value) for value in (changed.mean_before, changed.mean_after)
+    )
     what = changed.scale.title
     if changed.share_moved == 0:
         return f"The map leaves every report of {given.names[0]} as it is."
-    is_share = changed.scale.low == 0 and changed.scale.high == 1
-    show = (lambda x: percent(x, 1)) if is_share else (lambda x: number(x, 4))
     answers = (
         f"; {percent(changed.answers_changed, 1)} of the answers change"
         if changed.answers_changed
@@ -70,8 +70,13 @@ def _changed(given: Material, changed: Changes) -> str:
     )
     return (
         f"Applied to the {count(len(given.primary))} items here, the map moves the "
-        f"mean {what} from {show(before)} to {show(after)}{answers}."
+        f"mean {what} from {before} to {after}{answers}."
     )
+
+
+def _stated(changed: Changes, value: float) -> str:
+    is_share = changed.scale.low == 0 and changed.scale.high == 1
+    return percent(value, 1) if is_share else number(value, 4)
 
 
 def not_concluded(
@@ -82,11 +87,12 @@ def not_concluded(
 ) -> tuple[str, ...]:
     """What the numbers on the page do not say."""
     primary, reference = given.names
-    points = [
+    trust = (
         f"That {reference} deserves the trust. The guarantee rests on an assumption "
-        "that nothing on this page without labels can confirm. Higher rungs promise "
-        "more because they assume more."
-    ]
+        "that nothing but labels can confirm. Higher rungs promise more because they "
+        "assume more."
+    )
+    points = [trust]
     if chosen.guaranteed_improvement > 0:
         points.append(
             f"That the result is calibrated. The guarantee is about the fall of the "
@@ -136,7 +142,7 @@ def _about_items(given: Material, chosen: Guarantee) -> list[str]:
     else:
         points.append(
             f"Anything about other items: these {n_items} are taken as the whole "
-            "population. On a sample the number is too high; cells=\"auto\" allows "
+            'population. On a sample the number is too high; cells="auto" allows '
             "for that."
         )
     if chosen.optimism > 0 and chosen.guaranteed_improvement > 0 and given.is_sampled:

@@ -25,8 +25,8 @@ _ITEMS_PER_CELL = 20
 _MOST_CONTRACTS = 8
 
 
-def contradictions(given: Material) -> Contradictions | str:
-    """The audit of the pair, or why there is none."""
+def contradictions(given: Material) -> tuple[Contradictions | None, tuple[str, ...]]:
+    """The audit of the pair; or none, and why."""
     primary, reference, reading = _read(given)
     cells, rounding = _cells(primary, reference)
     rung, caps = _rung(given, reference)
@@ -42,9 +42,10 @@ def contradictions(given: Material) -> Contradictions | str:
                 cells=cells,
                 reference_error=given.trust.reference_error,
             )
-            return _told(given, found, " ".join([*reading, rounding]))
+            return _told(given, found, " ".join([*reading, rounding])), ()
     except TrueupError as error:
-        return str(error).split("\nhint:", maxsplit=1)[0]
+        reason = str(error).split("\nhint:", maxsplit=1)[0]
+        return None, (f"contradictions: {reason}",)
 
 
 def _read(given: Material) -> tuple[Reports, Reports, list[str]]:
@@ -78,8 +79,7 @@ def _cells(primary: Reports, reference: Reports) -> tuple[Cells, str]:
         if n_cells * _ITEMS_PER_CELL <= len(reference) or step == _STEPS[-1]:
             break
     return cells, (
-        f"Reports are rounded to steps of {step:g}, coarser than the cells of the "
-        "certificate, so the numbers of this section are not those of the guarantee."
+        "The numbers of this section are those of coarser cells than the certificate's."
     )
 
 
@@ -145,8 +145,9 @@ def bet(payoffs: Sequence[float], outcomes: Sequence[str]) -> str:
     for amount in sorted(set(rounded.tolist())):
         if amount == 0:
             continue
-        names = [name for name, paid in zip(outcomes, rounded, strict=True)
-                 if paid == amount]
+        names = [
+            name for name, paid in zip(outcomes, rounded, strict=True) if paid == amount
+        ]
         verb = "pays" if amount < 0 else "receives"
         parts.append(f"{verb} {number(abs(amount), 3)} {_when(names, outcomes)}")
     return " and ".join(parts) if parts else "neither pays nor receives"

@@ -56,7 +56,7 @@ def all_guarantees(
             left_out.append(f"{loss_title(loss)} at {rung_title(rung, caps)}: {reason}")
             continue
         rows.append(_guarantee(given, again.certificate, is_chosen=False))
-    return tuple(rows), tuple([*_undefined(given), *left_out])
+    return tuple(rows), (*_undefined(given), *left_out)
 
 
 def _wanted(given: Material) -> Iterator[tuple[str, str, bool]]:
@@ -73,10 +73,8 @@ def _wanted(given: Material) -> Iterator[tuple[str, str, bool]]:
 
 def _undefined(given: Material) -> list[str]:
     if "log" in given.primary.about.losses and _has_zeros(given):
-        return [
-            "log loss: infinite, because the primary rules out outcomes by a "
-            "probability of zero"
-        ]
+        zeros = "the primary rules out outcomes by a probability of zero"
+        return [f"log loss: infinite, because {zeros}"]
     return []
 
 

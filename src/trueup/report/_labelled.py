@@ -21,6 +21,7 @@ from trueup.evaluate.reference_check import check_reference
 from trueup.evaluate.reliability import reliability_curve
 from trueup.maps.report_map import floored
 from trueup.report._material import Material, Progress, quiet
+from trueup.report._words import METRICS as SHOWN
 from trueup.report._words import loss_title, number
 from trueup.report.summary import (
     Guarantee,
@@ -37,15 +38,6 @@ _LEVEL = 0.95
 _Z = 1.96
 _SUPERVISED = ("temperature", "isotonic", "histogram")
 _LABEL_FREE = ("max-confidence", "daca")
-_MOST_SHOWN_FIRST = (
-    "accuracy",
-    "ece",
-    "ece_debiased",
-    "brier_top",
-    "brier",
-    "log_loss",
-    "confidence_loss",
-)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,12 +80,12 @@ def labelled(
         return None
     progress("labels: how far the loss fell", 0.0)
     fall, low, high = _fall(known, own.loss)
-    verdict, explanation = _verdict(own, fall, low, high)
     progress("labels: metrics and baselines", 0.2)
     scores, notes = _scores(known, progress)
     progress("labels: the reference", 0.9)
     rungs, recommendation = _reference(known)
-    notes += _beyond_break_even(given, own, rungs)
+    refuted = _beyond_break_even(given, own, rungs)
+    verdict, explanation = _verdict(own, fall, low, high)
     return Labelled(
         n_items=len(known.index),
         level=_LEVEL,
@@ -103,7 +95,8 @@ def labelled(
         improvement_lower=low,
         improvement_upper=high,
         verdict=verdict,
-        explanation=explanation,
+        assumption_refuted=bool(refuted),
+        explanation=explanation + refuted,
         scores=tuple(scores),
         reliability=tuple(_reliability(known)),
         reference=rungs,
@@ -140,15 +133,14 @@ def _fall(known: _Known, loss: str) -> tuple[float, float, float]:
     mean = float(weight @ gain)
     unit, scaled = rows, weight * (gain - mean)
     if given.blocks is not None:  # dependent items vary together
-        _, unit = np.unique(np.array(list(map(str, known.blocks or []))),
-                            return_inverse=True)
+        _, unit = np.unique(
+            np.array(list(map(str, known.blocks or []))), return_inverse=True
+        )
     spread = float(np.sqrt((np.bincount(unit, scaled) ** 2).sum()))
     return mean, mean - _Z * spread, mean + _Z * spread
 
 
-def _verdict(
-    own: Guarantee, fall: float, low: float, high: float
-) -> tuple[str, str]:
+def _verdict(own: Guarantee, fall: float, low: float, high: float) -> tuple[str, str]:
     title = loss_title(own.loss)
     told = (
         f"On these labels the {title} fell by {number(fall)} "
@@ -194,16 +186,17 @@ def _scores(known: _Known, progress: Progress) -> tuple[list[Score], list[str]]:
 def _baselines(known: _Known) -> list[tuple[str, str, str, Callable[[], Any]]]:
     primary, reference = known.given.primary, known.given.reference
     others = [known.of(primary), known.of(reference)]
-    found: list[tuple[str, str, str, Callable[[], Any]]] = []
 
     def supervised(name: str) -> Callable[[], Any]:
-        return lambda: cross_fitted(
-            name,
-            primary.take(known.index),
-            known.names(),
-            sample_weight=known.weights,
-            blocks=known.blocks,
-        ).reports
+        return lambda: (
+            cross_fitted(
+                name,
+                primary.take(known.index),
+                known.names(),
+                sample_weight=known.weights,
+                blocks=known.blocks,
+            ).reports
+        )
 
     def label_free(name: str) -> Callable[[], Any]:
         def made() -> Any:  # noqa: ANN401 - reports of the primary's kind
@@ -214,12 +207,11 @@ def _baselines(known: _Known) -> list[tuple[str, str, str, Callable[[], Any]]]:
 
         return made
 
-    for name in _LABEL_FREE:
-        found.append((name, "label-free", "baseline without labels", label_free(name)))
-    for name in _SUPERVISED:
-        note = "baseline that sees labels, cross-fitted on two halves"
-        found.append((name, "supervised", note, supervised(name)))
-    return found
+    free, seen = "baseline without labels", "baseline that sees labels, cross-fitted"
+    return [
+        *((name, "label-free", free, label_free(name)) for name in _LABEL_FREE),
+        *((name, "supervised", seen, supervised(name)) for name in _SUPERVISED),
+    ]
 
 
 def _named(known: _Known) -> Callable[[Any], Any]:
@@ -233,9 +225,7 @@ def _named(known: _Known) -> Callable[[Any], Any]:
     return named
 
 
-def _score(
-    known: _Known, title: str, kind: str, note: str, reports: object
-) -> Score:
+def _score(known: _Known, title: str, kind: str, note: str, reports: object) -> Score:
     named = _named(known)
     against = None if kind == "primary" else named(known.of(known.given.primary))
     with quiet():
@@ -261,7 +251,7 @@ def _score(
 
 
 def _rank(name: str) -> tuple[int, str]:
-    first = _MOST_SHOWN_FIRST
+    first = list(SHOWN)
     return (first.index(name) if name in first else len(first)), name
 
 
@@ -326,17 +316,17 @@ def _reference(known: _Known) -> tuple[tuple[ReferenceRung, ...], str]:
 
 def _beyond_break_even(
     given: Material, own: Guarantee, rungs: tuple[ReferenceRung, ...]
-) -> list[str]:
+) -> str:
     """Say so where the labels refute what the guarantee rests on."""
     mine = next((one for one in rungs if one.title == own.title), None)
     limit = own.break_even_reference_error
     if own.guaranteed_improvement <= 0 or mine is None or mine.lower <= limit:
-        return []
-    return [
-        f"The labels say that {given.names[1]}’s error at rung {own.title} is at least "
-        f"{number(mine.lower)}, above the break-even of {number(limit)}. The guarantee "
-        "therefore does not explain the improvement, even where it came true."
-    ]
+        return ""
+    return (
+        f" But they also say that {given.names[1]}’s error at rung {own.title} is at "
+        f"least {number(mine.lower)}, above the break-even of {number(limit)}: what "
+        "the guarantee assumes is refuted, so it does not explain the improvement."
+    )
 
 
 def _native(reports: Reports) -> Any:  # noqa: ANN401 - an array, or the reports

@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Self
 
-import numpy as np
-
 from trueup import _validate
 from trueup._validate import Floats
 from trueup.api import fit

@@ -38,6 +38,27 @@ _BELIEFS = {
 _CAPPED = ", and no other outcome is likelier than its answer"
 
 
+METRICS = {
+    "accuracy": "accuracy",
+    "ece": "ECE",
+    "brier_top": "top-label Brier",
+    "brier": "Brier loss",
+    "log_loss": "log loss",
+    "confidence_loss": "confidence loss",
+    "squared_loss": "squared loss",
+    "pinball_loss": "pinball loss",
+    "expectile_loss": "expectile loss",
+    "zero_one_loss": "zero-one loss",
+    "calibration_error": "calibration error",
+}
+"""Metrics of the table, in its order; the others can be selected."""
+
+
+def metric_title(name: str) -> str:
+    """A metric as the page calls it."""
+    return METRICS.get(name, name.replace("_", " "))
+
+
 def loss_title(loss: str) -> str:
     """A loss as the page calls it."""
     return LOSSES.get(loss, f"{loss} loss")
@@ -60,7 +81,17 @@ def rung_title(rung: str, caps: bool) -> str:
 
 
 def number(value: float, digits: int = 3) -> str:
-    """A number with so many significant digits, never in scientific notation."""
+    """A number with so many significant digits, as prose shows it.
+
+    >>> number(0.0200), number(0.031415), number(-1e-5), number(1.0)
+    ('0.02', '0.0314', '−0.00001', '1')
+    """
+    text = aligned(value, digits)
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def aligned(value: float, digits: int = 3) -> str:
+    """The same with its last zeros, as columns show it; never as a power of ten."""
     if math.isnan(value):
         return "–"
     if math.isinf(value):
@@ -68,16 +99,7 @@ def number(value: float, digits: int = 3) -> str:
     if abs(value) < 5e-8:
         return "0"
     places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
-    text = f"{value:.{min(places, 8)}f}"
-    text = text.rstrip("0").rstrip(".") if "." in text else text
-    return text.replace("-", "−")
-
-
-def signed(value: float, digits: int = 3) -> str:
-    """A number with its sign; nothing for no number."""
-    if math.isnan(value):
-        return ""
-    return ("+" if value > 0 else "") + number(value, digits)
+    return f"{value:.{min(places, 8)}f}".replace("-", "−")
 
 
 def percent(share: float, digits: int = 0) -> str:

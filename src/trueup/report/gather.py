@@ -8,15 +8,16 @@ from typing import Any
 from trueup.core.assertions import ASSERTIONS
 from trueup.maps._documents import this_version
 from trueup.maps.report_map import ReportMap
-from trueup.report import _changes, _conclusions, _contradictions, _guarantees, _labelled
+from trueup.report import (
+    _changes,
+    _conclusions,
+    _contradictions,
+    _guarantees,
+    _labelled,
+)
 from trueup.report._material import Material, Progress
 from trueup.report._words import LOSS_MEANING, belief, loss_title, one_line
-from trueup.report.summary import (
-    FORMAT,
-    Assumption,
-    Contradictions,
-    ReportSummary,
-)
+from trueup.report.summary import FORMAT, Assumption, ReportSummary
 
 
 def summarise(
@@ -73,7 +74,8 @@ def summarise(
     >>> fitted = trueup.fit(primary, reference, cells="exact")
     >>> summary = summarise(fitted, primary, reference, names=("tree", "logistic"))
     >>> print(summary.contradictions.contracts[0].sentence)
-    Whenever logistic says 50 % for “1” (100.0 % of the items), sell it this bet: ...
+    Whenever tree says 10 % for “1” (50.0 % of the items), sell it this bet: it pays 1
+    if 1 happens and receives 0.111 if 0 happens.
     """
     told = _silent if progress is None else progress
     given = Material.read(
@@ -87,16 +89,20 @@ def summarise(
         blocks=blocks,
         family=family,
     )
+    happened = None if labels is None else list(labels)
+    return _gathered(given, happened, title, told)
+
+
+def _gathered(
+    given: Material, labels: list[Any] | None, title: str | None, told: Progress
+) -> ReportSummary:
     chosen = _guarantees.chosen_guarantee(given)
     rows, left_out = _guarantees.all_guarantees(given, chosen, _part(told, 0.0, 0.5))
     curves = _guarantees.curves(given, rows, _part(told, 0.5, 0.65))
     told("what changes", 0.65)
     changed = _changes.changes(given)
     told("contradictions", 0.7)
-    found = _contradictions.contradictions(given)
-    audited = found if isinstance(found, Contradictions) else None
-    if isinstance(found, str):
-        left_out = (*left_out, f"contradictions: {found}")
+    audited, why = _contradictions.contradictions(given)
     measured = None
     if labels is not None:
         measured = _labelled.labelled(given, labels, chosen, _part(told, 0.75, 1.0))
@@ -119,7 +125,7 @@ def summarise(
         guarantee=chosen,
         guarantees=rows,
         curves=curves,
-        left_out=left_out,
+        left_out=(*left_out, *why),
         changes=changed,
         contradictions=audited,
         labelled=measured,

@@ -274,6 +274,8 @@ class Labelled:
     improvement_upper: float
     verdict: str
     """``held``, ``contradicted``, ``open`` or ``nothing guaranteed``."""
+    assumption_refuted: bool
+    """Whether the labels put the reference's error above the break-even."""
     explanation: str
     scores: tuple[Score, ...]
     reliability: tuple[Reliability, ...]

@@ -54,7 +54,7 @@ def render(summary: ReportSummary, form: str = "html") -> str:
 
 
 def write_report(
-    summary: ReportSummary, path: str | os.PathLike[str], force: bool = False
+    summary: ReportSummary, path: str | os.PathLike[str], *, force: bool = False
 ) -> None:
     """Write a report; the suffix says whether as HTML, Markdown or JSON.
 
@@ -82,11 +82,11 @@ def write_report(
     ...     sorted(one.name for one in Path(folder).iterdir())
     ['report.json']
     """
-    form = check_target(path, force)
+    form = check_target(path, force=force)
     write_atomically(path, render(summary, form))
 
 
-def check_target(path: str | os.PathLike[str], force: bool = False) -> str:
+def check_target(path: str | os.PathLike[str], *, force: bool = False) -> str:
     """The form a path asks for, before any work is done; an error if it cannot be.
 
     Examples
