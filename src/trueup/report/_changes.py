@@ -61,7 +61,7 @@ def stated(reports: Reports) -> tuple[Floats, Scale]:
     is_number = reports.answers() is None
     support = reports.about.values if is_number else np.arange(reports.n_outcomes)
     low, high = float(support.min()), float(support.max())
-    return values, Scale(reports.about.title, low, max(high, low + 1e-9))
+    return values, Scale(f"stated {reports.about.title}", low, max(high, low + 1e-9))
 
 
 def _distances(old: Reports, new: Reports) -> tuple[Floats, str]:

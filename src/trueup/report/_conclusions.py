@@ -33,10 +33,10 @@ def _guaranteed(given: Material, chosen: Guarantee) -> str:
     primary, reference = given.names
     title = loss_title(chosen.loss)
     if chosen.guaranteed_improvement <= 0:
-        reason = f": {chosen.reason}." if chosen.reason else "."
+        reason = f" {capitalised(chosen.reason)}." if chosen.reason else ""
         return (
             f"Even if {chosen.belief}, these items do not prove that the map improves "
-            f"{primary}{reason} This is a normal result. It does not say that "
+            f"{primary}.{reason} This is a normal result. It does not say that "
             f"{primary} is calibrated, only that {reference} cannot show otherwise."
         )
     sure = " (with 95 % confidence)" if given.is_sampled else ""

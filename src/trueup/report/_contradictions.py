@@ -106,7 +106,7 @@ def _told(given: Material, found: Audit, read_as: str) -> Contradictions:
 
 def _contract(one: ArbitrageContract, name: str) -> Contract:
     terms = bet(one.payoffs, [one_line(label, 40) for label in one.outcomes])
-    report = one_line(report_words(one), 80)
+    report = one_line(report_words(one), 120)
     return Contract(
         who=one.who,
         name=name,
@@ -126,9 +126,10 @@ def report_words(one: ArbitrageContract) -> str:
     if isinstance(one.report, tuple) and isinstance(one.report[-1], float):
         if len(one.report) == 2 and not isinstance(one.report[0], float):
             within = "" if one.group is None else f" in group {one.group}"
-            return f"“{one.report[0]}”, {percent(one.report[1])} sure{within}"
+            answer = one_line(one.report[0], 40)
+            return f"“{answer}”, {percent(one.report[1])} sure{within}"
         if len(one.report) == 2:
-            return f"{percent(one.report[1])} for “{one.outcomes[1]}”"
+            return f"{percent(one.report[1])} for “{one_line(one.outcomes[1], 40)}”"
     return one.text
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from trueup.report import _words
 from trueup.report._vega import (
     INK,
@@ -16,7 +18,7 @@ from trueup.report._vega import (
     quantity,
     tips,
 )
-from trueup.report.summary import ReportSummary
+from trueup.report.summary import Guarantee, ReportSummary
 
 _SELECTED = "datum.loss === loss && datum.rung === rung"
 
@@ -55,7 +57,7 @@ def rungs(summary: ReportSummary) -> Spec:
     }
     return figure(
         rows,
-        layer=_bars(shared),
+        layer=_bars(shared)[: 3 if summary.assumption.is_sampled else 1],
         params=[{"name": "loss", "value": summary.loss}],
         transform=filtered("datum.loss === loss"),
         height=38 * len(order),
@@ -77,24 +79,23 @@ def _bars(shared: Spec) -> list[Spec]:
 
 def curve(summary: ReportSummary) -> Spec:
     """Guarantee against reference error at the rung and loss that are selected."""
+    tops = _tops(summary)
     rows = [
-        {"loss": one.loss, "rung": one.title, "kind": one.kind, "error": e, "value": v}
+        {
+            "loss": one.loss,
+            "rung": one.title,
+            "kind": one.kind,
+            "error": error,
+            "value": value,
+            "top": tops[one.loss, one.title],
+        }
         for one in summary.curves
-        for e, v in zip(one.errors, one.guaranteed_improvement, strict=True)
+        for error, value in zip(one.errors, one.guaranteed_improvement, strict=True)
     ]
     x = quantity("error", "calibration error of the reference")
-    y = quantity("value", "guaranteed fall")
-    y["scale"] = {"domainMin": 0}
-    both: Spec = {
-        "x": x,
-        "y": y,
-        "tooltip": tips(
-            ("error", "reference error", SMALL), ("value", "guaranteed", SMALL)
-        ),
-    }
     return figure(
         rows,
-        layer=[*_lines(both), *_marks(summary, x)],
+        layer=[*_lines(x, quantity("value", "guaranteed fall")), *_marks(summary, x)],
         params=[
             {"name": "loss", "value": summary.loss},
             {"name": "rung", "value": summary.guarantee.title},
@@ -104,41 +105,63 @@ def curve(summary: ReportSummary) -> Spec:
     )
 
 
-def _lines(both: Spec) -> list[Spec]:
+def _tops(summary: ReportSummary) -> dict[tuple[str, str], float]:
+    """How high the axis of each curve reaches; that of zeros as high as the others."""
+    own = {
+        (one.loss, one.title): max(one.guaranteed_improvement)
+        for one in summary.curves
+        if one.kind == "this map"
+    }
+    tallest = {
+        loss: max(v for (of, _), v in own.items() if of == loss) for loss, _ in own
+    }
+    return {key: value or tallest[key[0]] or 0.01 for key, value in own.items()}
+
+
+def _lines(x: Spec, y: Spec) -> list[Spec]:
+    kinds = ["this map", "fitted again"]
+    colour = {"domain": kinds, "range": [MAP, INK]}
+    dash = {"domain": kinds, "range": [[1, 0], [4, 3]]}
+    kind: Spec = {"field": "kind", "type": "nominal", "legend": None}
     once = filtered("datum.kind === 'this map'")
-    again = filtered("datum.kind === 'fitted again'")
-    line = {"color": MAP, "strokeWidth": 2.5}
-    area = {"type": "area", "color": MAP, "opacity": 0.14, "line": line}
     # Invisible points make the whole line answer to the mouse.
-    handles = {"type": "point", "opacity": 0, "size": 160}
-    dashed = {"type": "line", "color": INK, "strokeDash": [4, 3], "strokeWidth": 1.5}
-    dots = {"type": "circle", "color": INK, "size": 40, "opacity": 1}
+    seen = {
+        "condition": {"test": "datum.kind === 'fitted again'", "value": 1},
+        "value": 0,
+    }
+    tooltip = tips(
+        ("kind", "the map", None),
+        ("error", "reference error", SMALL),
+        ("value", "guaranteed", SMALL),
+    )
+    area = {"type": "area", "color": MAP, "opacity": 0.14}
+    line = {"type": "line", "strokeWidth": 2}
+    dot = {"type": "circle", "color": INK, "size": 45}
+    top = {"type": "point", "opacity": 0, "tooltip": None}
     return [
-        layer(area, transform=once, **both),
-        layer(handles, transform=once, **both),
-        layer(dashed, transform=again, **both),
-        layer(dots, transform=again, **both),
+        layer(area, transform=once, x=x, y=y),
+        layer(
+            line,
+            x=x,
+            y=y,
+            color={**kind, "scale": colour},
+            strokeDash={**kind, "scale": dash},
+        ),
+        layer(top, x=x, y={**y, "field": "top"}),
+        layer(dot, x=x, y=y, opacity=seen, tooltip=tooltip),
     ]
 
 
 def _marks(summary: ReportSummary, x: Spec) -> list[Spec]:
     """The break-even, and the error that was allowed for."""
-    ends = [
-        {
-            "loss": row.loss,
-            "rung": row.title,
-            "error": row.break_even_reference_error,
-            "label": f"break-even {_words.number(row.break_even_reference_error)}",
-        }
-        for row in summary.guarantees
-        if 0 < row.break_even_reference_error < float("inf")
-    ]
+    last = {(one.loss, one.title): one.errors[-1] for one in summary.curves[::-1]}
+    ends = [_end(row, last[row.loss, row.title]) for row in summary.guarantees]
     selected = filtered(_SELECTED)
     rule = {"type": "rule", "color": PRIMARY, "strokeWidth": 1.5}
     text = {
         "type": "text",
-        "align": "right",
-        "dx": -6,
+        "align": {"expr": "datum.at_start ? 'left' : 'right'"},
+        "dx": {"expr": "datum.at_start ? 6 : -6"},
         "dy": 12,
         "color": INK,
         "fontWeight": 500,
@@ -154,3 +177,20 @@ def _marks(summary: ReportSummary, x: Spec) -> list[Spec]:
         tip = tips(("error", "error allowed for", SMALL))
         found.append(layer(dotted, rows=[{"error": used}], x=x, tooltip=tip))
     return found
+
+
+def _end(row: Guarantee, last: float) -> Spec:
+    """Where a guarantee ends, and what is written there."""
+    end = row.break_even_reference_error
+    label = f"break-even {_words.number(end)}"
+    if end == 0:
+        label = "nothing guaranteed at any error"
+    elif math.isinf(end):
+        end, label = last, "no break-even"
+    return {
+        "loss": row.loss,
+        "rung": row.title,
+        "error": end,
+        "label": label,
+        "at_start": end < 0.4 * last,
+    }

@@ -154,7 +154,9 @@ def _line(given: Material, row: Guarantee) -> Curve:
 
 def _exact(given: Material, row: Guarantee) -> Curve:
     """The exact worst case of a table's map at each error."""
-    errors = _errors(row, given.trust.reference_error)[::3]
+    used = given.trust.reference_error
+    reach = row.break_even_reference_error
+    errors = tuple(sorted({*_errors(row, used)[::3], used, *_finite(reach)}))
     is_point = row.rung == "point"
     values = []
     merged = given.fitted.cells.merge(given.primary)
@@ -174,6 +176,10 @@ def _exact(given: Material, row: Guarantee) -> Curve:
             )
             values.append(max(0.0, float(found)))
     return Curve(row.loss, row.title, "this map", errors, tuple(values))
+
+
+def _finite(number: float) -> list[float]:
+    return [number] if math.isfinite(number) else []
 
 
 def _fitted_again(given: Material, row: Guarantee, progress: Progress) -> Curve:

@@ -27,8 +27,8 @@ LOSS_MEANING = {
 }
 _BELIEFS = {
     "mean": "on average {reference} is as confident as it is right",
-    "confidence": "of the answers that {reference} gives with 70 % confidence, 70 % "
-    "are right, and so at every confidence",
+    "confidence": "answers that {reference} gives with 70 % confidence are right 70 % "
+    "of the time, and so at every confidence",
     "answer-confidence": "{reference} is right 70 % of the time when it gives an "
     "answer with 70 % confidence, for each answer and at every confidence",
     "distribution": "all probabilities that {reference} states are right on average "

@@ -152,6 +152,7 @@ def _assumption(given: Material) -> Assumption:
         reference_error=proof.reference_error,
         unit=given.trust.unit,
         asserted=tuple(ASSERTIONS[name] for name in given.assume),
+        is_sampled=given.is_sampled,
         population=population,
         notes=(*proof.notes, *given.warned),
     )

@@ -31,8 +31,10 @@ class Assumption:
     """What the reference error is measured in."""
     asserted: tuple[str, ...]
     """Facts asserted beyond calibration, in words."""
+    is_sampled: bool
+    """Whether the items are a sample, and the guarantee allows for that."""
     population: str
-    """Whether the items are a sample or taken as everything there is."""
+    """The same in words."""
     notes: tuple[str, ...]
 
 

@@ -44,6 +44,8 @@
     place.replaceChildren();
     return window.vegaEmbed(place, specs[name], options).then(function (made) {
       views[name] = made.view;
+      // The place itself is an image with a description; its parts are not read out.
+      place.querySelector("svg").setAttribute("aria-hidden", "true");
     });
   });
 
