@@ -133,7 +133,7 @@ def test_answers_and_metrics_can_be_selected(look):
 
     for name, old in (("moves", moves), ("metrics", metrics)):
         page.wait_for_function(
-            "([name, old]) => document.querySelector(`#fig-${name} svg`).outerHTML !== old",
+            "([id, old]) => document.querySelector(`#fig-${id} svg`).outerHTML !== old",
             arg=[name, old],
         )
     assert "accuracy" in page.locator("#shown-metric").inner_text()

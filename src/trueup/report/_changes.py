@@ -10,6 +10,7 @@ import numpy as np
 from trueup._arrays import group_sums
 from trueup._validate import Floats, Ints
 from trueup.core.reports import AnswerConfidence, Distributions, PointReport, Reports
+from trueup.core.stated import stated
 from trueup.report._material import Material
 from trueup.report._words import number, one_line, percent
 from trueup.report.summary import Band, Changes, JointCell, Move, Moved, Scale
@@ -22,8 +23,8 @@ _MOVED = 1e-3
 
 def changes(given: Material) -> Changes:
     """Everything the section on changes shows."""
-    before, scale = stated(given.primary)
-    after, _ = stated(given.better)
+    before, scale = _stated(given.primary)
+    after, _ = _stated(given.better)
     old, new = given.primary.answers(), given.better.answers()
     distance, how = _distances(given.primary, given.better)
     joint, titles, bands = _joint(given)
@@ -48,20 +49,10 @@ def changes(given: Material) -> Changes:
     )
 
 
-def stated(reports: Reports) -> tuple[Floats, Scale]:
+def _stated(reports: Reports) -> tuple[Floats, Scale]:
     """(n,) the number a report is plotted by, and its scale."""
-    if isinstance(reports, AnswerConfidence):
-        return reports.confidence, Scale("confidence", 0.0, 1.0)
-    if isinstance(reports, Distributions):
-        if reports.n_outcomes == 2:
-            name = one_line(reports.outcomes[1], 30)
-            return reports.probabilities[:, 1], Scale(f"P({name})", 0.0, 1.0)
-        return reports.probabilities.max(axis=1), Scale("confidence", 0.0, 1.0)
-    values = reports.keys()[:, 0]
-    is_number = reports.answers() is None
-    support = reports.about.values if is_number else np.arange(reports.n_outcomes)
-    low, high = float(support.min()), float(support.max())
-    return values, Scale(f"stated {reports.about.title}", low, max(high, low + 1e-9))
+    found = stated(reports)
+    return found.values, Scale(one_line(found.title, 40), found.low, found.high)
 
 
 def _distances(old: Reports, new: Reports) -> tuple[Floats, str]:
@@ -147,7 +138,7 @@ def _joint(
     tuple[JointCell, ...], tuple[str, str], tuple[tuple[str, ...], tuple[str, ...]]
 ]:
     """The joint table in bands of what both state."""
-    (first, one), (second, two) = stated(given.primary), stated(given.reference)
+    (first, one), (second, two) = _stated(given.primary), _stated(given.reference)
     labels = _band_labels(one), _band_labels(two)
     row = _index(first, one, _JOINT_BINS)
     column = _index(second, two, _JOINT_BINS)
