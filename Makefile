@@ -26,7 +26,7 @@ help:
 setup: $(SETUP)
 
 demo: $(DEMO)
-	$(BIN)/python -m trueup.demo
+	$(BIN)/python -m trueup.demo --output build/demo --force
 
 test: $(SETUP)
 	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)

@@ -248,14 +248,14 @@ def _text(reports: Reports, place: int) -> str:
     names = reports.outcomes
     if isinstance(reports, AnswerConfidence):
         name = one_line(names[int(reports.answer[place])], 40)
-        return f"{name} {percent(float(reports.confidence[place]), 1)}"
+        return f"“{name}” {percent(float(reports.confidence[place]), 1)}"
     if isinstance(reports, Distributions):
         row = reports.probabilities[place]
         if len(names) == 2:
             return f"P({one_line(names[1], 40)}) = {number(float(row[1]), 3)}"
         top = [k for k in np.argsort(-row, kind="stable")[:2].tolist() if row[k] > 5e-3]
         return ", ".join(
-            f"{one_line(names[k], 40)} {percent(float(row[k]), 1)}" for k in top
+            f"“{one_line(names[k], 40)}” {percent(float(row[k]), 1)}" for k in top
         )
     value = reports.keys()[place, 0]
     if isinstance(reports, PointReport) and reports.answers() is not None:
