@@ -63,6 +63,8 @@ def _wanted(given: Material) -> Iterator[tuple[str, str, bool]]:
     own = given.fitted.loss
     about = given.primary.about
     others = [loss for loss in about.losses if loss != own]
+    if _is_slow(given):
+        others = []
     undefined = _has_zeros(given)
     for loss in (own, *others):
         if isinstance(get_loss(loss, about), LogLoss) and undefined:
@@ -71,7 +73,15 @@ def _wanted(given: Material) -> Iterator[tuple[str, str, bool]]:
             yield loss, rung, caps
 
 
+def _is_slow(given: Material) -> bool:
+    """Whether fitting one loss more would take minutes: large tables, not cells."""
+    return not given.is_sampled and not _is_small(given)
+
+
 def _undefined(given: Material) -> list[str]:
+    if _is_slow(given):
+        size = f"{len(given.joint.counts):,} pairs of reports"
+        return [f"other losses: slow with {size}; cells='auto' is not"]
     if "log" in given.primary.about.losses and _has_zeros(given):
         zeros = "the primary rules out outcomes by a probability of zero"
         return [f"log loss: infinite, because {zeros}"]
@@ -79,7 +89,8 @@ def _undefined(given: Material) -> list[str]:
 
 
 def _has_zeros(given: Material) -> bool:
-    return given.fitted.floor is None and bool((given.primary.keys() == 0).any())
+    merged = given.fitted.cells.merge(given.primary)
+    return given.fitted.floor is None and bool((merged.keys() == 0).any())
 
 
 def _guarantee(given: Material, proof: Certificate, *, is_chosen: bool) -> Guarantee:

@@ -154,8 +154,21 @@ def _assumption(given: Material) -> Assumption:
         asserted=tuple(ASSERTIONS[name] for name in given.assume),
         is_sampled=given.is_sampled,
         population=population,
-        notes=(*proof.notes, *given.warned),
+        notes=(*proof.notes, *given.warned, *_elsewhere(given)),
     )
+
+
+def _elsewhere(given: Material) -> list[str]:
+    """Say so where the items of the page are not those of the fit."""
+    fitted, shown = given.fitted.fitted_on.n_items, len(given.primary)
+    used = int((given.shares > 0).sum())
+    if fitted == used:
+        return []
+    note = (
+        f"the map was fitted on {fitted:,} items and its guarantee is about those; the "
+        f"other rungs and all sections below are about the {shown:,} items given here"
+    )
+    return [note]
 
 
 def _part(progress: Progress, start: float, end: float) -> Progress:
