@@ -26,7 +26,7 @@ help:
 setup: $(SETUP)
 
 demo: $(DEMO)
-	$(BIN)/python examples/digits.py
+	$(BIN)/python -m trueup.demo --output build/demo --force
 
 test: $(SETUP)
 	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
@@ -54,9 +54,9 @@ $(BIN)/python:
 
 # Development includes all that the demo needs.
 $(SETUP): pyproject.toml constraints.txt | $(BIN)/python
-	$(INSTALL) --editable '.[sklearn,dev,docs]'
+	$(INSTALL) --editable '.[report,sklearn,dev,docs]'
 	touch $(DEMO) $(SETUP)
 
 $(DEMO): pyproject.toml constraints.txt | $(BIN)/python
-	$(INSTALL) --editable '.[sklearn]'
+	$(INSTALL) --editable '.[report,sklearn]'
 	touch $(DEMO)

@@ -200,6 +200,11 @@ class ReportMap:
             f"{self.certificate.trust!r})"
         )
 
+    def _repr_html_(self) -> str:
+        from trueup.maps._display import map_html  # noqa: PLC0415 - only notebooks
+
+        return map_html(self)
+
     def _size(self) -> str:
         if isinstance(self.rule, Table):
             return f"{len(self.rule.fitted):,} reports"
