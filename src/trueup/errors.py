@@ -9,6 +9,9 @@
     ├── UnsuitableLossError   (ValueError)   a loss that does not fit the property
     ├── SolverError           (RuntimeError) no usable answer from the engine
     ├── MapFormatError        (ValueError)   a saved map that cannot be read
+    ├── QuestionFileError     (ValueError)   a question file that cannot be read
+    ├── LogFormatError        (ValueError)   an evaluation log that cannot be read
+    ├── ElicitationError      (RuntimeError) a language model that cannot be asked
     └── MissingExtraError     (ImportError)  an optional dependency is absent
 
     TrueupWarning             (UserWarning)
@@ -160,6 +163,18 @@ class MapFormatError(TrueupError, ValueError):
     """A saved map that cannot be read."""
 
 
+class QuestionFileError(TrueupError, ValueError):
+    """A question file that cannot be read."""
+
+
+class LogFormatError(TrueupError, ValueError):
+    """An evaluation log that cannot be read, or that holds no probabilities."""
+
+
+class ElicitationError(TrueupError, RuntimeError):
+    """A language model that cannot be asked, or not further."""
+
+
 class MissingExtraError(TrueupError, ImportError):
     """An optional dependency is absent."""
 
@@ -168,4 +183,11 @@ class MissingExtraError(TrueupError, ImportError):
         return cls(
             f"this needs {package}, which is not installed.\n"
             f"hint: pip install 'trueup[{extra}]'."
+        )
+
+    @classmethod
+    def package(cls, package: str) -> Self:
+        return cls(
+            f"this needs {package}, which is not installed.\n"
+            f"hint: pip install {package}."
         )

@@ -1,0 +1,1 @@
+"""Reports out of a language model."""
