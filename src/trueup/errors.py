@@ -9,6 +9,9 @@
     ├── UnsuitableLossError   (ValueError)   a loss that does not fit the property
     ├── SolverError           (RuntimeError) no usable answer from the engine
     ├── MapFormatError        (ValueError)   a saved map that cannot be read
+    ├── PredictionFileError   (ValueError)   a table that does not hold predictions
+    ├── FileAccessError       (OSError)      a path that cannot be read or written
+    ├── ExistingFileError     (FileExistsError)  a file that would be overwritten
     ├── QuestionFileError     (ValueError)   a question file that cannot be read
     ├── LogFormatError        (ValueError)   an evaluation log that cannot be read
     ├── ElicitationError      (RuntimeError) a language model that cannot be asked
@@ -161,6 +164,29 @@ class SolverError(TrueupError, RuntimeError):
 
 class MapFormatError(TrueupError, ValueError):
     """A saved map that cannot be read."""
+
+
+class PredictionFileError(TrueupError, ValueError):
+    """A table that does not hold predictions, or two that cannot be paired."""
+
+    @classmethod
+    def of(cls, name: str, problem: str, hint: str) -> Self:
+        return cls(f"{name}: {problem}\nhint: {hint}.")
+
+
+class FileAccessError(TrueupError, OSError):
+    """A path that cannot be read or written."""
+
+
+class ExistingFileError(TrueupError, FileExistsError):
+    """A file that would be overwritten."""
+
+    @classmethod
+    def of(cls, path: object) -> Self:
+        return cls(
+            f"{path} exists already and is left as it is.\n"
+            "hint: choose another name, or pass --force (in Python: force=True)."
+        )
 
 
 class QuestionFileError(TrueupError, ValueError):
