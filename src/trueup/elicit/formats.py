@@ -198,9 +198,10 @@ def corrected_answer(
 
 def _commonsense_qa(row: Row, corrected: bool) -> Question:  # noqa: ARG001
     fields = row.fields
-    stem, choices = fields.get("question"), fields.get("choices")
-    if isinstance(stem, Mapping):
-        stem, choices = stem.get("stem"), stem.get("choices")
+    asked = fields.get("question")
+    original = asked if isinstance(asked, Mapping) else None
+    stem = original.get("stem") if original else asked
+    choices = (original or fields).get("choices")
     labels, texts = _labelled(choices, row)
     if text_of(stem) is None:
         raise problems.no_field(row.place, "stem", fields)

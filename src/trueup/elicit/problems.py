@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from trueup.errors import ElicitationError, MissingExtraError, QuestionFileError
+from trueup.errors import MissingExtraError, QuestionFileError
 
 
 def at(place: str, problem: object) -> QuestionFileError:
@@ -185,3 +185,68 @@ def weights_not_loaded(path: str, problem: str) -> str:
         f"llama.cpp cannot load {path}: {problem}.\n"
         "hint: the file must be a complete GGUF file."
     )
+
+
+def endpoint() -> str:
+    return (
+        "the endpoint is not an address of a server.\n"
+        "hint: write it like http://localhost:8000/v1."
+    )
+
+
+def endpoint_secrets(host: str) -> str:
+    return (
+        f"the endpoint at {host} holds a user name, a query or a fragment.\n"
+        "hint: leave them out; a key is read from the environment (--api-key-env)."
+    )
+
+
+def key() -> str:
+    return (
+        "the API key holds a character that no key has.\n"
+        "hint: check the environment variable for line ends and spaces."
+    )
+
+
+def no_completions(root: str) -> str:
+    return (
+        f"{root} completes no raw text, only chats.\n"
+        "hint: use --style instruct, or a server with /v1/completions."
+    )
+
+
+def no_logprobs(root: str, reason: object) -> str:
+    return (
+        f"{root} gives no log-probabilities of next tokens: {reason}.\n"
+        "hint: many hosted models hide them; serve the model with vLLM or llama.cpp."
+    )
+
+
+def limits(concurrency: int, max_tokens: int) -> str:
+    return (
+        f"{concurrency} items at once and {max_tokens} tokens were asked for.\n"
+        "hint: both must be at least one."
+    )
+
+
+def no_questions() -> str:
+    return "there are no questions to ask."
+
+
+def stopped(reason: str, n_read: int, n_items: int, store: str) -> str:
+    return (
+        f"stopped after {n_read:,} of {n_items:,} items: {reason}.\n"
+        f"hint: every reply is kept in {store}; the same command goes on from there."
+    )
+
+
+def not_loaded(model: str, problem: str) -> str:
+    words = " ".join(problem.split())[:300]
+    return (
+        f"transformers cannot load {model!r}: {words}.\n"
+        "hint: name a model on the hub, a folder, or a GGUF file."
+    )
+
+
+def no_chat_template(model: str) -> str:
+    return f"{model} has no chat template, so it cannot be asked with --style instruct"

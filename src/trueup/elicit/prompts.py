@@ -134,7 +134,9 @@ def _values(question: Question, order: Sequence[int]) -> dict[str, str]:
 
 def _check_places(name: str, text: str, known: frozenset[str]) -> None:
     try:
-        asked = {place for _, place, _, _ in Formatter().parse(text) if place is not None}
+        asked = {
+            place for _, place, _, _ in Formatter().parse(text) if place is not None
+        }
     except ValueError as error:
         raise InvalidInputError(problems.template_braces(name, str(error))) from error
     if not asked <= known:
@@ -202,7 +204,10 @@ def _digest(content: object) -> str:
 
 
 def option_orders(
-    question: Question, kind: OrderKind = "given", n_orders: int | None = None, seed: int = 0
+    question: Question,
+    kind: OrderKind = "given",
+    n_orders: int | None = None,
+    seed: int = 0,
 ) -> list[tuple[int, ...]]:
     """Orders in which the options are shown; each entry is an option's index.
 

@@ -95,7 +95,7 @@ def checked(place: str, **fields: Any) -> Question:  # noqa: ANN401 - of Questio
 
 
 def listed_choices(row: Mapping[str, Any], place: str) -> tuple[str, ...]:
-    """Options from a list, from a list written as text, or from columns A, B, …"""
+    """Options from a list, from a list written as text, or from columns A, B and on."""
     value = row.get("choices")
     if isinstance(value, str) and value.strip():
         value = _list_from_text(value, place)

@@ -140,7 +140,7 @@ def _record(line: bytes) -> dict[str, Any] | None:
 
 def _lock(file: IO[bytes], path: Path) -> None:
     try:
-        import fcntl  # noqa: PLC0415 - absent on Windows, where nothing is locked
+        import fcntl  # absent on Windows, where nothing is locked
     except ImportError:
         return
     try:

@@ -58,7 +58,8 @@ def file_rows(path: Path) -> Iterator[Row]:
         )
     for number, fields in enumerate(found, start=1):
         if not isinstance(fields, Mapping):
-            raise problems.not_an_object(f"{path}, row {number:,}", fields)
+            place = f"{path}, row {number:,}"
+            raise problems.not_an_object(place, fields)
         yield Row(fields, str(path), number)
 
 

@@ -69,7 +69,9 @@ class Backend(Protocol):
     n_slots: int | None
     """Requests it can work on at once, or None if any number."""
 
-    async def prepare(self, style: Style, retrying: Retrying) -> Sequence[str]:
+    async def prepare(
+        self, style: Style, letters: Sequence[str], retrying: Retrying
+    ) -> Sequence[str]:
         """Find out what the model's host can do; say it in words for a person."""
         ...
 

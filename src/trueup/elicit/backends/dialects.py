@@ -61,21 +61,29 @@ class Facts:
 
 
 def read_body(
-    facts: Facts, model: str, prompt: Prompt, letters: Sequence[str], top: int
+    facts: Facts,
+    model: str,
+    prompt: Prompt,
+    letters: Sequence[str],
+    top: int,
+    *,
+    thinking: bool = False,
 ) -> Asked:
     """Ask for the most probable next tokens."""
     if not prompt.text:
-        return _read_chat(facts, model, prompt, top)
+        route, chat = chat_body(facts, model, prompt, max_tokens=1, thinking=thinking)
+        # llama.cpp and OpenAI refuse top_logprobs without logprobs.
+        return route, chat | {"logprobs": True, "top_logprobs": top}
     wanted = [number for letter in letters for number in facts.ids.get(letter, ())]
     if facts.kind == "sglang":
-        body: dict[str, Any] = {
+        generate: dict[str, Any] = {
             "text": prompt.text,
             "sampling_params": {"max_new_tokens": 1, "temperature": 0},
             "return_logprob": True,
             "return_text_in_logprobs": True,
             "top_logprobs_num": top,
         }
-        return "/generate", body | ({"token_ids_logprob": wanted} if wanted else {})
+        return "/generate", generate | ({"token_ids_logprob": wanted} if wanted else {})
     if facts.kind == "ollama":
         return "/api/generate", {
             "model": model,
@@ -86,7 +94,12 @@ def read_body(
             "top_logprobs": top,
             "options": {"num_predict": 1, "temperature": 0, "repeat_penalty": 1},
         }
-    body = {"model": model, "prompt": prompt.text, "max_tokens": 1, "temperature": 0}
+    body: dict[str, Any] = {
+        "model": model,
+        "prompt": prompt.text,
+        "max_tokens": 1,
+        "temperature": 0,
+    }
     if wanted and facts.kind == "vllm":
         named = {"logprob_token_ids": wanted, "return_tokens_as_token_ids": True}
         return "/v1/completions", body | named
@@ -96,14 +109,6 @@ def read_body(
         # asked before, and so on when a run was killed.
         body["cache_prompt"] = False
     return "/v1/completions", body
-
-
-def _read_chat(facts: Facts, model: str, prompt: Prompt, top: int) -> Asked:
-    route, body = chat_body(facts, model, prompt, max_tokens=1)
-    if facts.kind == "ollama":
-        return route, body | {"logprobs": True, "top_logprobs": top}
-    # llama.cpp and OpenAI refuse top_logprobs without logprobs.
-    return route, body | {"logprobs": True, "top_logprobs": top}
 
 
 def chat_body(

@@ -61,14 +61,16 @@ class EmbeddedBackend:
         self._thinking = thinking
         self._server = _start(path, context, n_slots, n_threads)
 
-    async def prepare(self, style: Style, retrying: Retrying) -> Sequence[str]:
-        del style, retrying  # nothing to find out: this version is known
+    async def prepare(
+        self, style: Style, letters: Sequence[str], retrying: Retrying
+    ) -> Sequence[str]:
+        del style, letters, retrying  # nothing to find out: this version is known
         return [f"llama.cpp in this process, {self.model}"]
 
     def generate_request(self, prompt: Prompt, max_tokens: int) -> Request:
         return self._chat(prompt, {"max_tokens": max_tokens})
 
-    def render_request(self, prompt: Prompt) -> Request | None:
+    def render_request(self, prompt: Prompt) -> None:
         del prompt
 
     def rendered(self, reply: Reply, prompt: Prompt) -> Prompt:
