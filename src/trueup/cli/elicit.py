@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from trueup.cli._elicit_options import elicit_options
 from trueup.cli._output import Console, aligned, one_line, reporting
+from trueup.cli._unread import list_unread
 from trueup.errors import ElicitationError, InvalidInputError
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def _template(given: dict[str, Any]) -> Template:
     template = get_template(name or f"paper-{style or 'base'}")
     if style is not None and template.style != style:
         message = (
-            f"template {template.name!r} is for --style {template.style}, not {style}.\n"
+            f"template {template.name!r} is for --style {template.style}.\n"
             "hint: leave one of the two out."
         )
         raise InvalidInputError(message)
@@ -138,7 +139,7 @@ def _elicit(
         raise ElicitationError(message) from None
     finally:
         shown.end()
-    _list_unread(console, found, unread_path(output))
+    list_unread(console, found.unread, unread_path(output))
     if not found.reports or (found.unread and given["require_all"]):
         raise ElicitationError(_not_written(found, output, unread_path(output)))
     write_table(found.table(), output, force=given["force"])
@@ -221,7 +222,7 @@ class _Shown:
         self._console = console
         self._start = self._last = time.monotonic()
         self._first: int | None = None
-        self._terminal = click.get_text_stream("stderr").isatty()
+        self._terminal = sys.stderr.isatty()
         self._open = False
 
     def progress(self, now: Progress) -> None:
@@ -260,21 +261,6 @@ def _duration(seconds: float) -> str:
     if hours:
         return f"{hours} h {minutes} min"
     return f"{minutes} min" if minutes >= 2 else f"{60 * minutes + rest} s"
-
-
-def _list_unread(console: Console, found: Elicited, path: str) -> None:
-    """Keep the list of items without probabilities beside the predictions."""
-    from trueup.elicit.output import unread_lines
-    from trueup.maps._files import write_atomically
-
-    if not found.unread:
-        Path(path).unlink(missing_ok=True)  # of an earlier run
-        return
-    write_atomically(path, unread_lines(found.unread))
-    for one in found.unread[:5]:
-        console.say(f"  not read: {one.item_id}: {one.reason}")
-    if len(found.unread) > 5:
-        console.say(f"  and {len(found.unread) - 5:,} more in {path}")
 
 
 def _not_written(found: Elicited, output: str, path: str) -> str:
