@@ -272,14 +272,13 @@ def _answer(sample: _Sample) -> int | None:
     if sample.target is None or str(sample.target).strip() == "":
         return None
     text = str(sample.target).strip()
-    as_index = (
-        int(text) if text.isdecimal() and int(text) < len(sample.choices) else None
-    )
+    n_choices = len(sample.choices)
+    as_index = int(text) if text.isdecimal() and int(text) < n_choices else None
     as_choice = sample.choices.index(text) if text in sample.choices else None
     letter = ascii_uppercase.find(text) if len(text) == 1 else -1
     if as_index is not None and as_choice is not None and as_index != as_choice:
         message = (
-            f"{sample.place}: the target {text!r} is an index and also another choice.\n"
+            f"{sample.place}: the target {text!r} is an index, and another choice.\n"
             "hint: remove 'target' from the lines; predictions need no labels."
         )
         raise LogFormatError(message)

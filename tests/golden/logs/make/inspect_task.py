@@ -15,8 +15,8 @@ from pathlib import Path
 import xllamacpp
 from inspect_ai import Task, eval
 from inspect_ai.dataset import MemoryDataset, Sample
-from inspect_ai.scorer import choice
 from inspect_ai.model import ChatMessageAssistant, ChatMessageUser
+from inspect_ai.scorer import choice
 from inspect_ai.solver import multiple_choice, solver
 
 HERE = Path(__file__).parent
