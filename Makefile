@@ -35,7 +35,7 @@ demo: $(DEMO)
 	$(BIN)/python examples/digits.py
 
 test: $(SETUP)
-	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadgroup $(PYTEST_ARGS)
 
 check: $(SETUP)
 	$(BIN)/ruff format --check .

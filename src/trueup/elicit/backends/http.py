@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import email.utils
+import logging
 import time
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -30,6 +31,24 @@ PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 HOPELESS = frozenset({401, 403, 404, 405})
 """Statuses that every request of this run would get."""
 CONNECT_SECONDS = 10.0
+
+
+LOGGERS = ("connection", "http11", "http2", "proxy", "socks")
+"""Of httpcore; at the level of debugging they show headers, also those of replies."""
+
+
+class _WithoutKey(logging.Filter):
+    """Takes the key out of what other packages log."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__()
+        self._key = key
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        text = record.getMessage()
+        if self._key in text:
+            record.msg, record.args = text.replace(self._key, "[key]"), ()
+        return True
 
 
 class HttpBackend:
@@ -73,6 +92,7 @@ class HttpBackend:
         self._timeout = timeout
         self._thinking = thinking
         self._api_key = _checked_key(api_key)
+        self._filter = _WithoutKey(self._api_key) if self._api_key else None
         self._httpx = _httpx()
         self._client = self._httpx.AsyncClient(
             transport=transport,
@@ -86,6 +106,9 @@ class HttpBackend:
         self, style: Style, letters: Sequence[str], retrying: Retrying
     ) -> Sequence[str]:
         """Probe the server; see :mod:`.probe`."""
+        if self._filter is not None:
+            for name in LOGGERS:
+                logging.getLogger(f"httpcore.{name}").addFilter(self._filter)
         self.facts, said = await probe.find_out(
             probe.Probing(self.root, self.model, letters, retrying),
             self._asked_kind,
@@ -193,13 +216,23 @@ class HttpBackend:
         if isinstance(value, str):
             return self._without_key(value)
         if isinstance(value, list):
-            return [self._scrubbed(one) for one in value]
+            return [] if self._spells_key(value) else list(map(self._scrubbed, value))
         if isinstance(value, dict):
             return {self._without_key(k): self._scrubbed(v) for k, v in value.items()}
         return value
 
+    def _spells_key(self, values: list[Any]) -> bool:
+        """Whether the bytes of a token are those of the key."""
+        key = (self._api_key or "").encode()
+        if len(values) < len(key) or not all(isinstance(v, int) for v in values):
+            return False
+        return key in bytes(v % 256 for v in values)
+
     async def close(self) -> None:
         await self._client.aclose()
+        if self._filter is not None:
+            for name in LOGGERS:
+                logging.getLogger(f"httpcore.{name}").removeFilter(self._filter)
 
 
 def root_of(endpoint: str) -> str:

@@ -179,16 +179,28 @@ def _first_epoch(
 def _log(path: Path) -> tuple[Mapping[str, Any], list[Mapping[str, Any]]]:
     try:
         if zipfile.is_zipfile(path):
-            return _archive(path)
-        content = json.loads(path.read_text(encoding="utf-8"))
-        samples = content["samples"]
-    except (ValueError, KeyError, TypeError, UnicodeDecodeError) as error:
+            header, samples = _archive(path)
+        else:
+            header = json.loads(path.read_text(encoding="utf-8"))
+            samples = list(header["samples"] or [])
+        if not all(isinstance(sample, dict) for sample in samples):
+            message = "a sample is no object"
+            raise TypeError(message)
+    except LogFormatError:
+        raise
+    except (
+        ValueError,
+        KeyError,
+        TypeError,
+        zipfile.BadZipFile,
+        NotImplementedError,
+    ) as error:
         message = (
             f"{path}: this is no log of inspect_ai ({type(error).__name__}: {error}).\n"
             "hint: logs are .eval or .json files, with samples."
         )
         raise LogFormatError(message) from error
-    return content, list(samples or [])
+    return header, samples
 
 
 def _archive(path: Path) -> tuple[Mapping[str, Any], list[Mapping[str, Any]]]:

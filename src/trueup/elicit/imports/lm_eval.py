@@ -121,7 +121,13 @@ def _sample(line: str, place: str, task: str) -> _Sample:
         arguments, resps = record["arguments"], record["resps"]
         doc = record.get("doc")
         pairs = [_pair(one) for one in _listed(arguments)]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (
+        ValueError,
+        KeyError,
+        IndexError,
+        TypeError,
+        AttributeError,
+    ) as error:
         message = (
             f"{place}: this is no sample of lm-evaluation-harness "
             f"({type(error).__name__}: {error}).\n"
