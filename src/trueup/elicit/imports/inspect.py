@@ -183,9 +183,7 @@ def _log(path: Path) -> tuple[Mapping[str, Any], list[Mapping[str, Any]]]:
         else:
             header = json.loads(path.read_text(encoding="utf-8"))
             samples = list(header["samples"] or [])
-        if not all(isinstance(sample, dict) for sample in samples):
-            message = "a sample is no object"
-            raise TypeError(message)
+        _check_objects(samples)
     except LogFormatError:
         raise
     except (
@@ -201,6 +199,13 @@ def _log(path: Path) -> tuple[Mapping[str, Any], list[Mapping[str, Any]]]:
         )
         raise LogFormatError(message) from error
     return header, samples
+
+
+def _check_objects(samples: Sequence[object]) -> None:
+    for number, sample in enumerate(samples, start=1):
+        if not isinstance(sample, dict):
+            message = f"sample {number:,} is no object"
+            raise TypeError(message)
 
 
 def _archive(path: Path) -> tuple[Mapping[str, Any], list[Mapping[str, Any]]]:
