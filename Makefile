@@ -51,7 +51,7 @@ docs: $(SETUP)
 	@echo "documentation: docs/_build/html/index.html"
 
 bench: $(SETUP)
-	@set -e; for file in benchmarks/bench_fit.py benchmarks/bounds.py; do \
+	@set -e; for file in benchmarks/bench_fit.py benchmarks/bounds.py benchmarks/startup.py; do \
 		echo "$$file"; $(BIN)/python "$$file"; \
 	done
 

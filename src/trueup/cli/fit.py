@@ -17,6 +17,7 @@ from trueup.cli._inputs import (
 )
 from trueup.cli._map_text import certificate_json, map_json, map_text
 from trueup.cli._output import Console, reporting
+from trueup.cli._report import check_report, write_report
 
 if TYPE_CHECKING:
     from trueup.core.cells import Cells
@@ -105,9 +106,10 @@ def command(
     """
     from trueup.data.files import check_target
 
-    for target in (output, report):
-        if target is not None:
-            check_target(target, force=force)
+    if output is not None:
+        check_target(output, force=force)
+    if report is not None:
+        check_report(report, force=force)
     options = _fit_options(given)
     pair = read_pair(console, primary, reference, **given)
     if options["loss"] == "confidence" and pair.primary.columns.outcomes:
@@ -119,8 +121,7 @@ def command(
     if output is not None:
         fitted.save(output)
     if report is not None:
-        with console.working("writing the report"):
-            _write_report(console, fitted, pair, options, report)
+        write_report(console, fitted, pair, options, report)
     content = {
         "inputs": pair_json(pair),
         "map": map_json(fitted) | {"path": output},
@@ -181,16 +182,6 @@ def _fit(pair: Pair, options: dict[str, Any]) -> ReportMap:
     from trueup.api import fit
 
     return fit(pair.primary.reports, pair.reference.reports, **options)
-
-
-def _write_report(
-    console: Console,
-    fitted: ReportMap,
-    pair: Pair,
-    options: dict[str, Any],
-    path: str,
-) -> None:
-    raise NotImplementedError
 
 
 def _text(fitted: ReportMap, output: str | None, report: str | None) -> str:
