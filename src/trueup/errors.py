@@ -12,6 +12,9 @@
     ├── PredictionFileError   (ValueError)   a table that does not hold predictions
     ├── FileAccessError       (OSError)      a path that cannot be read or written
     ├── ExistingFileError     (FileExistsError)  a file that would be overwritten
+    ├── QuestionFileError     (ValueError)   a question file that cannot be read
+    ├── LogFormatError        (ValueError)   an evaluation log that cannot be read
+    ├── ElicitationError      (RuntimeError) a language model that cannot be asked
     └── MissingExtraError     (ImportError)  an optional dependency is absent
 
     TrueupWarning             (UserWarning)
@@ -186,6 +189,18 @@ class ExistingFileError(TrueupError, FileExistsError):
         )
 
 
+class QuestionFileError(TrueupError, ValueError):
+    """A question file that cannot be read."""
+
+
+class LogFormatError(TrueupError, ValueError):
+    """An evaluation log that cannot be read, or that holds no probabilities."""
+
+
+class ElicitationError(TrueupError, RuntimeError):
+    """A language model that cannot be asked, or not further."""
+
+
 class MissingExtraError(TrueupError, ImportError):
     """An optional dependency is absent."""
 
@@ -194,4 +209,11 @@ class MissingExtraError(TrueupError, ImportError):
         return cls(
             f"this needs {package}, which is not installed.\n"
             f"hint: pip install 'trueup[{extra}]'."
+        )
+
+    @classmethod
+    def package(cls, package: str) -> Self:
+        return cls(
+            f"this needs {package}, which is not installed.\n"
+            f"hint: pip install {package}."
         )

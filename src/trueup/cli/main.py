@@ -21,6 +21,8 @@ COMMANDS = {
     "bounds": ("trueup.cli.bounds", "Bound accuracy or a loss without labels."),
     "evaluate": ("trueup.cli.evaluate", "Measure predictions with labels."),
     "show": ("trueup.cli.show", "Say what a saved map does and guarantees."),
+    "elicit": ("trueup.cli.elicit", "Ask a language model for its predictions."),
+    "import": ("trueup.cli.imports", "Read predictions from logs of evaluations."),
     "demo": ("trueup.cli.demo", "Calibrate a real classifier, from data to report."),
 }
 """Every command: where it is, and its line in the list of commands."""

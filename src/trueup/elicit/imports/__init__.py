@@ -1,0 +1,1 @@
+"""Predictions from logs that other tools have written."""
