@@ -9,7 +9,7 @@ import numpy as np
 from trueup.audit.bounds import worst_case_improvement
 from trueup.audit.guarantees import ladder
 from trueup.errors import TrueupError
-from trueup.report._material import Material, Progress, quiet
+from trueup.report._material import Material, Progress, part, quiet
 from trueup.report._words import belief, loss_title, rung_title
 from trueup.report.summary import Curve, Guarantee
 from trueup.solve.certificate import Certificate
@@ -68,25 +68,39 @@ def other_guarantees(
 def _fitted(
     given: Material, chosen: Guarantee, losses: list[str], progress: Progress
 ) -> tuple[list[Guarantee], list[str]]:
-    rungs = ladder(given.joint, given.trust)
     rows: list[Guarantee] = []
     left_out: list[str] = []
     for place, loss in enumerate(losses):
-        if loss != chosen.loss and given.is_late:
+        ends = place / len(losses), (place + 1) / len(losses)
+        found = _ladder_of(given, chosen, loss, part(progress, *ends))
+        if found is None:
             left_out.append(f"{loss_title(loss)}: no time was left (time_limit)")
             continue
-        for step, (rung, caps) in enumerate(rungs):
-            title = rung_title(rung, caps)
-            share = (place + step / len(rungs)) / len(losses)
-            progress(f"guarantee at rung {title}, {loss_title(loss)}", share)
-            if (loss, rung, caps) == (chosen.loss, chosen.rung, chosen.caps):
-                rows.append(chosen)
-                continue
-            try:
-                rows.append(_again(given, loss, rung, caps))
-            except TrueupError as error:
-                reason = str(error).split("\nhint:", maxsplit=1)[0]
-                left_out.append(f"{loss_title(loss)} at {title}: {reason}")
+        rows += found[0]
+        left_out += found[1]
+    return rows, left_out
+
+
+def _ladder_of(
+    given: Material, chosen: Guarantee, loss: str, progress: Progress
+) -> tuple[list[Guarantee], list[str]] | None:
+    """One loss at every rung; None where it is optional and time ran out."""
+    rungs = ladder(given.joint, given.trust)
+    rows: list[Guarantee] = []
+    left_out: list[str] = []
+    for step, (rung, caps) in enumerate(rungs):
+        title = rung_title(rung, caps)
+        progress(f"guarantee at rung {title}, {loss_title(loss)}", step / len(rungs))
+        if (loss, rung, caps) == (chosen.loss, chosen.rung, chosen.caps):
+            rows.append(chosen)
+            continue
+        if loss != chosen.loss and given.is_late:
+            return None
+        try:
+            rows.append(_again(given, loss, rung, caps))
+        except TrueupError as error:
+            reason = str(error).split("\nhint:", maxsplit=1)[0]
+            left_out.append(f"{loss_title(loss)} at {title}: {reason}")
     return rows, left_out
 
 

@@ -169,6 +169,15 @@ def recorded() -> Iterator[list[Warning]]:
             warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
 
+def part(progress: Progress, start: float, end: float) -> Progress:
+    """Progress of a part of the work, as progress of the whole."""
+
+    def told(what: str, share: float) -> None:
+        progress(what, start + (end - start) * share)
+
+    return told
+
+
 def _name(name: object, fallback: str) -> str:
     return one_line(name) or fallback
 

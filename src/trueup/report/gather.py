@@ -15,7 +15,7 @@ from trueup.report import (
     _guarantees,
     _labelled,
 )
-from trueup.report._material import Material, Progress
+from trueup.report._material import Material, Progress, part
 from trueup.report._words import LOSS_MEANING, belief, loss_title, one_line
 from trueup.report.summary import FORMAT, Assumption, ReportSummary
 
@@ -102,9 +102,9 @@ def _gathered(
     given: Material, labels: list[Any] | None, title: str | None, told: Progress
 ) -> ReportSummary:
     chosen = _guarantees.chosen_guarantee(given)
-    own, left_out = _guarantees.own_guarantees(given, chosen, _part(told, 0.0, 0.2))
-    again = _guarantees.fitted_again(given, chosen, _part(told, 0.2, 0.35))
-    others, more = _guarantees.other_guarantees(given, chosen, _part(told, 0.35, 0.65))
+    own, left_out = _guarantees.own_guarantees(given, chosen, part(told, 0.0, 0.2))
+    again = _guarantees.fitted_again(given, chosen, part(told, 0.2, 0.35))
+    others, more = _guarantees.other_guarantees(given, chosen, part(told, 0.35, 0.65))
     rows = (*own, *others)
     told("what changes", 0.65)
     changed = _changes.changes(given)
@@ -112,7 +112,7 @@ def _gathered(
     audited, why = _contradictions.contradictions(given)
     measured = None
     if labels is not None:
-        measured = _labelled.labelled(given, labels, chosen, _part(told, 0.75, 1.0))
+        measured = _labelled.labelled(given, labels, chosen, part(told, 0.75, 1.0))
     told("done", 1.0)
     return ReportSummary(
         format=FORMAT,
@@ -177,15 +177,6 @@ def _elsewhere(given: Material) -> list[str]:
         f"other rungs and all sections below are about the {shown:,} items given here"
     )
     return [note]
-
-
-def _part(progress: Progress, start: float, end: float) -> Progress:
-    """Progress of a part of the work, as progress of the whole."""
-
-    def told(what: str, share: float) -> None:
-        progress(what, start + (end - start) * share)
-
-    return told
 
 
 def _silent(what: str, share: float) -> None:
