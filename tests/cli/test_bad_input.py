@@ -245,6 +245,19 @@ def test_hostile_names_pass_through_unharmed(run, tmp_path):
     assert "\x1b" not in shown.out + fitted.err + done.err
 
 
+def test_errors_show_hostile_names_harmlessly(run, tmp_path):
+    name = "\x1b[31mred\r.csv"
+    write(tmp_path / name, "item_id,\x1b[2Jp\nq,0.1\n")
+    write(tmp_path / "good.csv", GOOD)
+
+    for args in (("fit", name, "good.csv"), ("evaluate", name), ("show", name)):
+        result = run(*args)
+        assert result.code == 1
+        assert "\x1b" not in result.err
+        assert "\r" not in result.err
+        assert "\\x1b[31mred\\r.csv" in result.err
+
+
 def test_usage_errors_are_two(run, tmp_path):
     good = write(tmp_path / "good.csv", GOOD)
 

@@ -35,7 +35,7 @@ class Console:
     def say(self, text: str) -> None:
         """Tell a person something that is not the result."""
         if not self.quiet:
-            click.echo(one_line(text), err=True)
+            click.echo(harmless(text), err=True)
 
     def explain(self, lines: Iterable[str]) -> None:
         """Tell what was chosen, indented below what it is about."""
@@ -51,7 +51,7 @@ class Console:
     def result(self, text: str, content: dict[str, Any]) -> None:
         """Print the result: text for people, or one object."""
         if not self.as_json:
-            click.echo(text)
+            click.echo(harmless(text))
             return
         click.echo(dumped(self._envelope() | content | {"warnings": self.warnings}))
 
@@ -97,7 +97,8 @@ class Console:
         finally:
             done.set()
             ticker.join()
-        self.say(f"\r{what}: {time.monotonic() - start:.1f} s")
+        click.echo("\r", err=True, nl=False)
+        self.say(f"{what}: {time.monotonic() - start:.1f} s")
 
     def progress(self, what: str, share: float) -> None:
         """Say how far long work has come, on a terminal in place."""
@@ -122,7 +123,7 @@ class Console:
         """Show a warning, and keep it for the JSON object."""
         if text not in self.warnings:
             self.warnings.append(text)
-            click.echo(f"warning: {one_line(text)}", err=True)
+            click.echo(f"warning: {harmless(text)}", err=True)
 
     def _warned(self, message: Warning | str, *_: object, **__: object) -> None:
         self.warn(str(message))
@@ -161,7 +162,7 @@ def reporting(function: Function) -> Function:
 def fail(ctx: click.Context, error: Exception) -> None:
     """Show an error as one message, never as a traceback."""
     text = str(error) if isinstance(error, TrueupError) else _system(error)
-    click.echo(f"error: {text}", err=True)
+    click.echo(f"error: {harmless(text)}", err=True)
     console = ctx.find_root().obj
     if isinstance(console, Console) and console.as_json:
         shown = error if isinstance(error, TrueupError) else TrueupError(text)
@@ -181,10 +182,10 @@ def dumped(content: dict[str, Any]) -> str:
     return json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1)
 
 
-def one_line(text: str) -> str:
-    """Text without control characters, which a hostile name may hold."""
+def harmless(text: str) -> str:
+    """Text without control characters, which a hostile name may hold; lines stay."""
     return "".join(
-        mark if mark.isprintable() or mark in "\r\n" else repr(mark)[1:-1]
+        mark if mark.isprintable() or mark == "\n" else repr(mark)[1:-1]
         for mark in text
     )
 
@@ -201,7 +202,7 @@ def wrapped(text: str, width: int = 88) -> str:
         )
         for line in text.splitlines()
     ]
-    return one_line("\n".join(line for group in lines for line in group))
+    return harmless("\n".join(line for group in lines for line in group))
 
 
 def aligned(rows: Iterable[tuple[str, str]]) -> str:
@@ -215,7 +216,7 @@ def aligned(rows: Iterable[tuple[str, str]]) -> str:
         wrapped = textwrap.wrap(value, max(30, 88 - width)) or [""]
         lines.append(f"{name:<{width}}{wrapped[0]}".rstrip())
         lines.extend(" " * width + more for more in wrapped[1:])
-    return one_line("\n".join(lines))
+    return harmless("\n".join(lines))
 
 
 def number(value: float) -> str:
