@@ -136,8 +136,10 @@ def test_labels_that_refute_the_assumption_are_told():
     reference, primary = np.full(2000, 0.7), np.where(rng.random(2000) < 0.5, 0.2, 0.6)
     fitted = trueup.fit(primary, reference, cells="auto")
     labels = (rng.random(2000) < 0.4).astype(int)
-    found = summarise(fitted, primary, reference, labels=labels).labelled
+    summary = summarise(fitted, primary, reference, labels=labels, time_limit=0)
+    found = summary.labelled
 
+    assert "an assumption that the labels refute" in render(summary, "html")
     assert found.verdict == "contradicted"
     assert found.assumption_refuted
     assert "trust it for less" in found.explanation
