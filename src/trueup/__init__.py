@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from trueup.core.cells import Step
     from trueup.core.joint import JointTable
     from trueup.core.reports import AnswerConfidence, PointReport
+    from trueup.elicit.runner import elicit
     from trueup.errors import TrueupError, TrueupWarning
     from trueup.estimator import LabelFreeCalibrator as LabelFreeCalibrator
     from trueup.evaluate.metrics import evaluate
@@ -35,6 +36,7 @@ __all__ = [
     "bounds",
     "check_reference",
     "compare",
+    "elicit",
     "evaluate",
     "fit",
     "load",
@@ -60,6 +62,7 @@ _HOMES = {
     "bounds": "trueup.audit.bounds",
     "check_reference": "trueup.evaluate.reference_check",
     "compare": "trueup.audit.bounds",
+    "elicit": "trueup.elicit",
     "evaluate": "trueup.evaluate",
     "fit": "trueup.api",
     "load": "trueup.api",
