@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from trueup.core.generator_loss import GeneratorLoss
     from trueup.core.joint import JointTable
     from trueup.core.reports import AnswerConfidence, PointReport
+    from trueup.elicit.runner import elicit
     from trueup.errors import TrueupError, TrueupWarning
     from trueup.estimator import LabelFreeCalibrator as LabelFreeCalibrator
     from trueup.evaluate.metrics import evaluate
@@ -37,6 +38,7 @@ __all__ = [
     "bounds",
     "check_reference",
     "compare",
+    "elicit",
     "evaluate",
     "fit",
     "load",
@@ -63,6 +65,7 @@ _HOMES = {
     "bounds": "trueup.audit.bounds",
     "check_reference": "trueup.evaluate.reference_check",
     "compare": "trueup.audit.bounds",
+    "elicit": "trueup.elicit",
     "evaluate": "trueup.evaluate",
     "fit": "trueup.api",
     "load": "trueup.api",

@@ -1,10 +1,27 @@
-"""Reports out of a language model: questions in, option probabilities out."""
+"""Reports out of a language model: questions in, option probabilities out.
+
+The package can be called: ``trueup.elicit(questions, backend, store=path)`` is
+:func:`trueup.elicit.runner.elicit`.
+
+Examples
+--------
+>>> import trueup.elicit
+>>> question = trueup.elicit.Question("q1", "Which is a fruit?", ("stone", "pear"))
+>>> print(trueup.elicit.get_template("paper-base").render(question).text)
+The following is a multiple-choice question.
+<BLANKLINE>
+Question: Which is a fruit?
+A. stone
+B. pear
+<BLANKLINE>
+Answer:
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trueup._packages import lazy_names
+from trueup._packages import lazy_names, make_callable
 
 if TYPE_CHECKING:
     from trueup.elicit.asking import ItemReport, Unread
@@ -55,3 +72,6 @@ __getattr__ = lazy_names(__name__, _HOMES)
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+make_callable(__name__, "trueup.elicit.runner", "elicit")

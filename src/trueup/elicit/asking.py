@@ -20,7 +20,24 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ItemReport:
-    """What a model said about one question; options in the order of the question."""
+    """What a model said about one question; options in the order of the question.
+
+    Examples
+    --------
+    >>> from trueup.elicit import ItemReport, Question
+    >>> ItemReport(
+    ...     question=Question("q1", "Which is a fruit?", ("stone", "pear")),
+    ...     probabilities=(0.25, 0.75),
+    ...     logprobs=(-2.3, -1.2),
+    ...     censored=(False, False),
+    ...     option_mass=0.4,
+    ...     finish_reason="length",
+    ...     raw_text=" B",
+    ...     reasoning=None,
+    ...     prompt_hash="0123456789abcdef",
+    ... ).probabilities
+    (0.25, 0.75)
+    """
 
     question: Question
     probabilities: tuple[float, ...]
@@ -36,7 +53,14 @@ class ItemReport:
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """An item without probabilities, and why."""
+    """An item without probabilities, and why.
+
+    Examples
+    --------
+    >>> from trueup.elicit import Unread
+    >>> Unread("q1", "the reply holds no log-probabilities", is_final=True).item_id
+    'q1'
+    """
 
     item_id: str
     reason: str

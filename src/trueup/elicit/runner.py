@@ -141,7 +141,7 @@ def elicit(
     >>> import pathlib, tempfile
     >>> from trueup.elicit import EmbeddedBackend, Question, elicit
     >>> question = Question("q1", "Which is a fruit?", ("stone", "pear"), answer=1)
-    >>> with tempfile.TemporaryDirectory() as folder:  # doctest: +SKIP
+    >>> with tempfile.TemporaryDirectory() as folder:
     ...     store = pathlib.Path(folder) / "store.jsonl"
     ...     elicit([question], EmbeddedBackend("embedded"), store=store)
     Elicited(SmolLM2-135M-Instruct.Q4_1, paper-base, 1 of 1 items read)

@@ -20,6 +20,12 @@ class Patience:
     the whole of that, so that requests which failed together do not return together.
     What a server asks for in Retry-After is waited at least; if it asks for more than
     `longest_pause` seconds, the run stops and says so.
+
+    Examples
+    --------
+    >>> from trueup.elicit import Patience
+    >>> Patience(n_attempts=3).longest_wait
+    60.0
     """
 
     n_attempts: int = 6

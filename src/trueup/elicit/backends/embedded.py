@@ -42,6 +42,12 @@ class EmbeddedBackend:
         Threads of the arithmetic. One is fastest on a busy machine.
     thinking
         Whether models that can think before they speak may do so.
+
+    Examples
+    --------
+    >>> from trueup.elicit import EmbeddedBackend
+    >>> EmbeddedBackend("embedded").model
+    'SmolLM2-135M-Instruct.Q4_1'
     """
 
     def __init__(

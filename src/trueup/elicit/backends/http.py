@@ -71,6 +71,12 @@ class HttpBackend:
         Whether models that can think before they speak may do so.
     transport
         Replaces the network, for tests.
+
+    Examples
+    --------
+    >>> from trueup.elicit import HttpBackend
+    >>> HttpBackend("http://localhost:8000/v1", "my-model").root
+    'http://localhost:8000'
     """
 
     def __init__(

@@ -32,6 +32,12 @@ class TransformersBackend:
         Precision of the weights: ``auto``, ``float32``, ``bfloat16``, ….
     thinking
         Whether models that can think before they speak may do so.
+
+    Examples
+    --------
+    >>> from trueup.elicit import TransformersBackend
+    >>> TransformersBackend("folder/of/a/model").model  # doctest: +SKIP
+    'folder/of/a/model'
     """
 
     def __init__(
