@@ -145,7 +145,7 @@ def measure(loss, n_items, engine, limit):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def line(loss, n_items, engine, found, ours, baseline):
+def line(loss, n_items, engine, *, found, ours, baseline):
     """One line of the table."""
     head = f"{loss:<11}{n_items:>10,} {engine:<15}"
     if isinstance(found, str):

@@ -7,17 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from trueup._validate import Floats
+from trueup.solve._curvature import Active, diagonal, gather, product
 from trueup.solve._jit import entry, inner
-from trueup.solve._newton import (
-    Active,
-    Conditions,
-    Point,
-    Table,
-    diagonal,
-    evaluate,
-    gather,
-    product,
-)
+from trueup.solve._newton import Conditions, Point, Table, evaluate
 from trueup.solve._prox import Atoms, Tilted
 
 _BACK = 0.3
@@ -95,7 +87,7 @@ def _advance(
     sigma: float,
     value: float,
 ) -> tuple[float, float]:
-    """Go along the step until the dual rises enough; returns its value and the length."""
+    """Go along the step until the dual rises enough; its value and the length."""
     slope = 0.0
     for i in range(len(at.x)):
         slope += work.step[i] * work.gradient[i]

@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
 from numba import njit
 
-entry = njit(cache=True, error_model="numpy")
-"""Compile a function that Python calls."""
-inner = njit(cache=True, error_model="numpy", no_cpython_wrapper=True)
-"""Compile a function that only compiled functions call."""
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def entry(function: Function) -> Function:
+    """Compile a function that Python calls."""
+    return cast("Function", njit(cache=True, error_model="numpy")(function))
+
+
+def inner(function: Function) -> Function:
+    """Compile a function that only compiled functions call."""
+    compiled: Any = njit(  # type: ignore[call-overload]
+        cache=True, error_model="numpy", no_cpython_wrapper=True
+    )
+    return cast("Function", compiled(function))

@@ -34,7 +34,9 @@ def solve(problem: ProjectionProblem, loss: GeneratorLoss) -> conic.Iterate:
     wanted = 0.01 * gap_wanted(value, loss.vectors(problem.atoms))
     multipliers = np.zeros(problem.moments.n_rows)
     status = "stopped"
-    for step in range(1, _MOST_STEPS + 1):
+    n_steps = 0
+    while n_steps < _MOST_STEPS:
+        n_steps += 1
         rates, h, multipliers, promised = _quadratic_step(problem, loss, witness)
         aim = round_to_witness(problem, rates, h)
         if promised <= wanted:
@@ -53,8 +55,8 @@ def solve(problem: ProjectionProblem, loss: GeneratorLoss) -> conic.Iterate:
         witness.distributions,
         witness.outcome_rates,
         multipliers,
-        f"clarabel: {status}, {step} quadratic programmes for a given generator",
-        step,
+        f"clarabel: {status}, {n_steps} quadratic programmes for a given generator",
+        n_steps,
         witness=witness,
     )
 

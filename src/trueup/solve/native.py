@@ -29,8 +29,7 @@ _MOST_STEPS = 200
 _MOST_NEWTON = 40
 _ACCURACY = 0.1
 """Residual at which a proximal step ends, relative to how far it moved."""
-_RISING = 6
-"""First steps, which double sigma whatever happens."""
+_FIRST_SIGMA, _LEAST_SIGMA, _LARGEST_SIGMA = 0.3, 0.1, 1e4
 _SMALL, _POLISH = 2_000, 10
 """Coordinates of tables that are polished, and steps spent on it."""
 _NEARLY = 1e-7
@@ -102,7 +101,7 @@ class _Run:
         self.primary = loss.vectors(problem.atoms)
         self.layout = lay_out(problem, loss)
         self.space = make_workspace(self.layout)
-        self.sigma, self.damping = 1.0, 1.0
+        self.sigma, self.damping = _FIRST_SIGMA, 1.0
         if start is not None:
             self._resume(start)
         self.n_steps = self.n_newton = self.n_polished = 0
@@ -144,12 +143,7 @@ class _Run:
         space.recentre()
         self.n_steps += 1
         self.n_newton += n_newton
-        if self.n_steps <= _RISING:
-            self.sigma = min(self.sigma * 2, 1e4)
-        elif n_newton <= 1:
-            self.sigma = min(self.sigma * 1.5, 1e4)
-        elif n_newton > 12:
-            self.sigma = max(self.sigma * 0.7, 1.0)
+        self.sigma = _next_sigma(self.sigma, n_newton)
 
     def is_done(self, *, tell: bool) -> bool:
         """Whether feasible and certified values are near enough.
@@ -241,3 +235,12 @@ class _Run:
                 self.sigma,
             ),
         )
+
+
+def _next_sigma(sigma: float, n_newton: int) -> float:
+    """Longer proximal steps while they are easy, shorter ones when they are not."""
+    if n_newton <= 2:
+        return min(sigma * 2, _LARGEST_SIGMA)
+    if n_newton <= 4:
+        return min(sigma * 1.3, _LARGEST_SIGMA)
+    return max(sigma * 0.6, _LEAST_SIGMA) if n_newton > 10 else sigma

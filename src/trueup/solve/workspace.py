@@ -9,8 +9,9 @@ import numpy as np
 from trueup._arrays import group_sums
 from trueup._validate import Floats
 from trueup.core.simplex import normalise_rows
+from trueup.solve._curvature import Active
 from trueup.solve._descent import Work
-from trueup.solve._newton import Active, Point
+from trueup.solve._newton import Point
 from trueup.solve._prox import Tilted
 from trueup.solve.layout import Layout
 
@@ -64,7 +65,17 @@ def make_workspace(layout: Layout) -> Workspace:
         weight=np.empty_like(table.weight),
     )
     weight = np.append(layout.slot_weight, conditions.scale)
-    work = Work(*(np.zeros(size) for _ in range(8)), weight)
+    work = Work(
+        step=np.zeros(size),
+        trial=np.zeros(size),
+        gradient=np.zeros(size),
+        scale=np.zeros(size),
+        damping=np.zeros(size),
+        residual=np.zeros(size),
+        direction=np.zeros(size),
+        image=np.zeros(size),
+        weight=weight,
+    )
     return Workspace(at, tilted, active, work)
 
 
