@@ -1,0 +1,340 @@
+"""``trueup reproduce``: the paper's tables from predictions or models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from trueup.cli._output import Console, aligned, one_line, reporting
+from trueup.cli._reproduce_options import reproduce_options
+from trueup.errors import ElicitationError, UnknownNameError
+
+if TYPE_CHECKING:
+    from trueup.elicit.backends.base import Backend
+    from trueup.reproduce.gather import Ask, Estimate
+    from trueup.reproduce.run import Finished, Step
+    from trueup.reproduce.study import ModelSpec, PairSpec, SetSpec, Study
+    from trueup.reproduce.tables import Table
+
+
+@click.command("reproduce")
+@reproduce_options
+@reporting
+def command(console: Console, **given: Any) -> None:  # noqa: ANN401 - options
+    """Repeat the paper's experiment: its Tables 1 to 3, and what they lack.
+
+    Base models are references, instruct models primaries. From prediction files, or
+    from models that are asked with the paper's prompts. Whatever was answered or
+    finished is kept in the output folder: the same command goes on from there.
+
+    \b
+    Example:
+      trueup reproduce --predictions runs -o tables
+      trueup reproduce --endpoint http://localhost:8000 --dry-run
+    """
+    study = _study(given)
+    asks = _asks(study, given)
+    if given["dry_run"]:
+        _dry_run(console, study, asks, given)
+        return
+    if asks:
+        _gather(console, asks, given)
+    pairs = _pairs(study, asks)
+    finished = _run(console, study, pairs, given)
+    _result(console, finished, given)
+
+
+def _study(given: dict[str, Any]) -> Study:
+    from trueup.reproduce.study import Study, find_pairs, read_study
+
+    _check_usage(given)
+    if given["config"]:
+        study = read_study(given["config"], root=given["predictions"])
+    elif given["predictions"]:
+        study = Study(pairs=find_pairs(given["predictions"]))
+    else:
+        study = Study(models=_models(given), sets=_sets(given))
+    return _only(study, given["only"])
+
+
+def _check_usage(given: dict[str, Any]) -> None:
+    asks = given["base"] or given["instruct"] or given["endpoint"]
+    asks = asks or given["backend"] == "transformers"
+    if bool(given["base"]) != bool(given["instruct"]):
+        message = "--base and --instruct go together"
+        raise click.UsageError(message)
+    if asks and (given["predictions"] or given["config"]):
+        message = "models are asked, or files are read: choose one"
+        raise click.UsageError(message)
+    if not (asks or given["predictions"] or given["config"]):
+        message = (
+            "name --predictions DIR or --config FILE, or what to ask: --endpoint URL "
+            "(with --base and --instruct for two models), or --backend transformers"
+        )
+        raise click.UsageError(message)
+
+
+def _models(given: dict[str, Any]) -> tuple[ModelSpec, ...]:
+    from trueup.reproduce.paper import paper_model, paper_models
+    from trueup.reproduce.study import ModelSpec, is_main
+
+    where = {
+        "base_endpoint": given["base_endpoint"] or given["endpoint"],
+        "instruct_endpoint": given["instruct_endpoint"] or given["endpoint"],
+        "api_key_env": given["api_key_env"],
+    }
+    if not given["base"]:
+        return tuple(
+            ModelSpec(one.model, one.base, one.instruct, main=one.main, **where)
+            for one in paper_models()
+        )
+    known = paper_model(given["instruct"])
+    short = given["instruct"].rsplit("/", 1)[-1]
+    name = given["name"] or (known.model if known else short)
+    pair = given["base"], given["instruct"]
+    return (ModelSpec(name, *pair, main=is_main(name), **where),)
+
+
+def _sets(given: dict[str, Any]) -> tuple[SetSpec, ...]:
+    from dataclasses import replace
+
+    from trueup.reproduce.study import PAPER_SETS, SetSpec
+
+    asked = _named(given["questions"], "--questions")
+    splits = _named(given["calibration"], "--calibration")
+    sets = tuple(SetSpec(*one) for one in asked.items()) or PAPER_SETS
+    unknown = sorted(set(splits) - {one.name for one in sets})
+    if unknown:
+        raise UnknownNameError.of("set", unknown[0], [one.name for one in sets])
+    return tuple(replace(one, calibration=splits.get(one.name)) for one in sets)
+
+
+def _named(values: Sequence[str], option: str) -> dict[str, str]:
+    from trueup.reproduce.paper import set_id
+
+    found = {}
+    for value in values:
+        name, is_there, source = value.partition("=")
+        if not (is_there and name and source) or "/" in name or name[0] == ".":
+            message = f"{value!r} is not SET=SOURCE"
+            raise click.BadParameter(message, param_hint=option)
+        found[set_id(name)] = source
+    return found
+
+
+def _only(study: Study, names: Sequence[str]) -> Study:
+    from dataclasses import replace
+
+    if not names:
+        return study
+    known = {one.name for one in study.models} | {one.model for one in study.pairs}
+    for name in names:
+        if name not in known:
+            raise UnknownNameError.of("model", name, known)
+    return replace(
+        study,
+        models=tuple(one for one in study.models if one.name in names),
+        pairs=tuple(one for one in study.pairs if one.model in names),
+    )
+
+
+def _asks(study: Study, given: dict[str, Any]) -> tuple[Ask, ...]:
+    if not study.models:
+        return ()
+    from pathlib import Path
+
+    from trueup.reproduce.gather import planned
+    from trueup.reproduce.run import PREDICTIONS
+
+    return planned(study, Path(given["output"], PREDICTIONS))
+
+
+def _pairs(study: Study, asks: Sequence[Ask]) -> tuple[PairSpec, ...]:
+    if not asks:
+        return study.pairs
+    from trueup.reproduce.gather import asked_pairs
+
+    return (*study.pairs, *asked_pairs(asks))
+
+
+def _gather(console: Console, asks: Sequence[Ask], given: dict[str, Any]) -> None:
+    from trueup.cli.elicit import _Shown
+    from trueup.reproduce.gather import gather
+
+    shown = _Shown(console)
+
+    def starting(ask: Ask, n_questions: int) -> None:
+        model, _ = ask.model.asked(ask.role)
+        console.say(f"{model} ({ask.role}) on {ask.set.name}: {n_questions:,} items")
+
+    try:
+        gather(
+            asks,
+            lambda model, role: _backend(console, model, role, given),
+            limit=given["limit"],
+            corrected=given["corrected"],
+            max_tokens=given["max_tokens"],
+            concurrency=given["concurrency"],
+            starting=starting,
+            progress=shown.progress,
+            tell=console.say,
+        )
+    except KeyboardInterrupt:
+        message = (
+            f"stopped by you.\nhint: every reply is kept in {given['output']}; the "
+            "same command goes on from there."
+        )
+        raise ElicitationError(message) from None
+    finally:
+        shown.end()
+
+
+def _backend(
+    console: Console, model: ModelSpec, role: str, given: dict[str, Any]
+) -> Backend:
+    from trueup.cli.elicit import _backend as elicit_backend
+
+    name, endpoint = model.asked(role)
+    keys = ("backend", "server", "timeout", "context", "threads", "device", "dtype")
+    options = {key: given[key] for key in keys}
+    return elicit_backend(
+        console,
+        {
+            **options,
+            "model": name,
+            "endpoint": endpoint,
+            "api_key_env": model.api_key_env or given["api_key_env"],
+            "thinking": False,
+        },
+    )
+
+
+def _run(
+    console: Console,
+    study: Study,
+    pairs: Sequence[PairSpec],
+    given: dict[str, Any],
+) -> Finished:
+    from trueup.reproduce.run import run_study
+
+    def progress(step: Step) -> None:
+        console.progress(step.what, step.n_done / step.n_pairs)
+
+    finished = run_study(
+        pairs,
+        given["output"],
+        title=study.title,
+        drop_unpaired=given["drop_unpaired"],
+        progress=progress,
+    )
+    console.progress("all pairs done", 1.0)
+    if finished.n_reused:
+        console.say(f"{finished.n_reused:,} pairs were finished before")
+    return finished
+
+
+def _result(console: Console, finished: Finished, given: dict[str, Any]) -> None:
+    shown = [finished.tables[0], finished.tables[-1]]
+    text = "\n\n".join(_text(table) for table in shown)
+    written = "\n".join(f"  {path}" for path in finished.files)
+    content = {
+        "dry_run": False,
+        "output": given["output"],
+        "files": list(finished.files),
+        "n_reused": finished.n_reused,
+        "results": list(finished.results),
+    }
+    console.result(f"{text}\n\nwritten:\n{one_line(written)}", content)
+
+
+def _text(table: Table) -> str:
+    from trueup.evaluate._render import text_table
+
+    body = text_table(table.header, table.rows, left=table.left)
+    return one_line("\n".join([table.title, body, *table.notes]))
+
+
+def _dry_run(
+    console: Console, study: Study, asks: Sequence[Ask], given: dict[str, Any]
+) -> None:
+    from trueup.reproduce.methods import METHODS
+
+    asked = [_estimated(ask, given) for ask in asks]
+    pairs = [_pair_state(pair, given) for pair in study.pairs]
+    lines = [_ask_line(one) for one in asked]
+    if asked:
+        total = {key: sum(one[key] for one in asked) for key in _COUNTED}
+        lines.append(("together, at most", _counts(total)))
+        lines.append(("estimate", _HOW))
+    lines += [(f"{one['model']} on {one['set']}", one["state"]) for one in pairs]
+    lines.append(("methods", ", ".join(method.name for method in METHODS)))
+    content = {
+        "dry_run": True,
+        "output": given["output"],
+        "asked": asked,
+        "pairs": pairs,
+        "methods": [method.name for method in METHODS],
+    }
+    console.result(aligned(lines), content)
+
+
+_COUNTED = ("n_requests", "n_prompt_tokens", "n_reply_tokens")
+_HOW = (
+    "4 characters are counted as a token and every reasoning as long as --max-tokens "
+    "allows; retries, probes of servers and rendering of chat templates come on top, "
+    "replies in stores are not asked for again"
+)
+
+
+def _estimated(ask: Ask, given: dict[str, Any]) -> dict[str, Any]:
+    from pathlib import Path
+
+    from trueup.elicit.output import store_path
+    from trueup.reproduce.gather import estimate, read_for
+
+    model, endpoint = ask.model.asked(ask.role)
+    where: dict[str, Any] = {"model": model, "endpoint": endpoint, "set": ask.set.name}
+    where |= {"role": ask.role, "output": str(ask.output), "is_done": ask.is_done}
+    if ask.is_done:
+        return {**where, "n_questions": 0, **dict.fromkeys(_COUNTED, 0), "n_kept": 0}
+    questions = read_for(ask, limit=given["limit"], corrected=given["corrected"])
+    guess: Estimate = estimate(ask, questions, given["max_tokens"])
+    store = Path(store_path(ask.output))
+    n_kept = len(store.read_bytes().splitlines()) if store.exists() else 0
+    counts = {key: getattr(guess, key) for key in ("n_questions", *_COUNTED)}
+    return {**where, **counts, "n_kept": n_kept}
+
+
+def _ask_line(one: dict[str, Any]) -> tuple[str, str]:
+    title = f"{one['model']} ({one['role']}) on {one['set']}"
+    if one["is_done"]:
+        return title, f"nothing: {one['output']} is there"
+    kept = f"; {one['n_kept']:,} replies are kept already" if one["n_kept"] else ""
+    return title, f"{one['n_questions']:,} questions, {_counts(one)}{kept}"
+
+
+def _counts(one: dict[str, Any]) -> str:
+    return (
+        f"{one['n_requests']:,} requests, {one['n_prompt_tokens']:,} tokens of "
+        f"prompts, {one['n_reply_tokens']:,} of replies"
+    )
+
+
+def _pair_state(pair: PairSpec, given: dict[str, Any]) -> dict[str, Any]:
+    from pathlib import Path
+
+    from trueup.reproduce.pairs import kept_result, pair_key, result_path
+    from trueup.reproduce.run import RESULTS
+
+    drop = given["drop_unpaired"]
+    path = result_path(Path(given["output"], RESULTS), pair)
+    kept = kept_result(path, pair_key(pair, drop_unpaired=drop))
+    return {
+        "model": pair.model,
+        "set": pair.set,
+        "primary": pair.primary.path,
+        "reference": pair.reference.path,
+        "state": "finished before" if kept else "to be run",
+    }
