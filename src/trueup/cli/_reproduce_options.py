@@ -116,6 +116,13 @@ _OPTIONS = (
         show_default=True,
         help="Seconds for one attempt.",
     ),
+    click.option(
+        "--attempts",
+        type=_POSITIVE,
+        default=6,
+        show_default=True,
+        help="How often a request is tried.",
+    ),
     click.option("--context", type=_POSITIVE, default=4096, help="embedded."),
     click.option("--threads", type=_POSITIVE, default=1, help="embedded."),
     click.option("--device", default="cpu", show_default=True, help="transformers."),

@@ -161,11 +161,15 @@ def _pairs(study: Study, asks: Sequence[Ask]) -> tuple[PairSpec, ...]:
 
 def _gather(console: Console, asks: Sequence[Ask], given: dict[str, Any]) -> None:
     from trueup.cli.elicit import _Shown
+    from trueup.elicit import Patience
     from trueup.reproduce.gather import gather
 
-    shown = _Shown(console)
+    shown = [_Shown(console)]
 
     def starting(ask: Ask, n_questions: int) -> None:
+        # Every list has a rate of its own.
+        shown[0].end()
+        shown[0] = _Shown(console)
         model, _ = ask.model.asked(ask.role)
         console.say(f"{model} ({ask.role}) on {ask.set.name}: {n_questions:,} items")
 
@@ -177,8 +181,9 @@ def _gather(console: Console, asks: Sequence[Ask], given: dict[str, Any]) -> Non
             corrected=given["corrected"],
             max_tokens=given["max_tokens"],
             concurrency=given["concurrency"],
+            patience=Patience(n_attempts=given["attempts"]),
             starting=starting,
-            progress=shown.progress,
+            progress=lambda now: shown[0].progress(now),  # noqa: PLW0108 - replaced
             tell=console.say,
         )
     except KeyboardInterrupt:
@@ -188,7 +193,7 @@ def _gather(console: Console, asks: Sequence[Ask], given: dict[str, Any]) -> Non
         )
         raise ElicitationError(message) from None
     finally:
-        shown.end()
+        shown[0].end()
 
 
 def _backend(
@@ -217,10 +222,16 @@ def _run(
     pairs: Sequence[PairSpec],
     given: dict[str, Any],
 ) -> Finished:
+    import sys
+
     from trueup.reproduce.run import run_study
 
+    in_place = sys.stderr.isatty()
+
     def progress(step: Step) -> None:
-        console.progress(step.what, step.n_done / step.n_pairs)
+        # A log gets one line a pair; a terminal shows the method too, in place.
+        what = f"{step.pair}: {step.method}" if in_place else step.pair
+        console.progress(what, step.n_done / step.n_pairs)
 
     finished = run_study(
         pairs,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trueup.data.files import write_table
-from trueup.elicit import Elicited, get_template, read_questions
+from trueup.elicit import Elicited, Patience, get_template, read_questions
 from trueup.elicit.backends.base import Backend
 from trueup.elicit.output import store_path, unread_lines, unread_path
 from trueup.elicit.prompts import Template
@@ -120,6 +120,7 @@ def gather(
     corrected: bool = False,
     max_tokens: int = 512,
     concurrency: int = 8,
+    patience: Patience | None = None,
     starting: Callable[[Ask, int], None] = lambda _ask, _n: None,
     progress: Callable[[Progress], None] = lambda _: None,
     tell: Callable[[str], None] = lambda _: None,
@@ -150,6 +151,7 @@ def gather(
             template=ask.template,
             max_tokens=max_tokens,
             concurrency=concurrency,
+            patience=patience,
             progress=progress,
             tell=tell,
         )

@@ -155,19 +155,19 @@ def _adaptive(options: Mapping[str, Any]) -> Callable[[Sample], Produced]:
 
 
 _RUNGS: dict[str, tuple[str, dict[str, Any]]] = {
-    "mean": ("right on average", {"trust": "mean"}),
-    "confidence": ("top-label calibrated", {"trust": "confidence"}),
+    "mean": ("mean", {"trust": "mean"}),
+    "confidence": ("confidence", {"trust": "confidence"}),
     "answer-confidence": (
-        "calibrated per answer",
+        "answer-confidence",
         {"trust": "answer-confidence", "caps": False},
     ),
     "answer-confidence-caps": (
-        "and its answer the likeliest, as in the paper",
+        "answer-confidence with caps",
         {"trust": "answer-confidence", "caps": True},
     ),
-    "distribution": ("the whole vector calibrated", {"trust": "distribution"}),
+    "distribution": ("distribution", {"trust": "distribution"}),
     "informative": (
-        f"right on average up to {INFORMATIVE_ERROR:g}, and informative",
+        f"mean up to {INFORMATIVE_ERROR:g}, informative",
         {
             "trust": "mean",
             "assume": "informative",

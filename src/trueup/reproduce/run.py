@@ -46,7 +46,8 @@ class Step:
 
     n_done: int
     n_pairs: int
-    what: str
+    pair: str
+    method: str
 
 
 def run_study(
@@ -91,8 +92,8 @@ def run_study(
         if result is None:
 
             def tell(what: str, n_done: int = n_done, spec: PairSpec = spec) -> None:
-                shown = f"{spec.model}, {spec.set}: {what}"
-                progress(Step(n_done, len(pairs), shown))
+                pair = f"{spec.model}, {spec.set}"
+                progress(Step(n_done, len(pairs), pair, what))
 
             result = run_pair(spec, methods, drop_unpaired=drop_unpaired, progress=tell)
             keep_result(path, key, result)

@@ -18,7 +18,9 @@ FIRST_TABLE = ("base", "instruct", "temperature", "paper")
 NOTHING = "–"
 _LEGEND = (
     "ACC accuracy, BS squared error of the confidence against correctness, ECE over 10 "
-    "bins (a, b], CL confidence loss = BS - ACC. Lower is better but for ACC."
+    "bins (a, b], CL confidence loss = BS - ACC. Lower is better but for ACC. The "
+    "paper's mode and the adaptive maps are fitted on these items without labels; what "
+    "follows “Adaptive” is how far the reference is trusted."
 )
 _PROMISES = (
     "Guaranteed: for the paper's mode the bound on the very items it was fitted on, "
