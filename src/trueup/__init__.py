@@ -64,6 +64,7 @@ _HOMES = {
     "fit": "trueup.api",
     "load": "trueup.api",
     "project": "trueup.solve.projection",
+    "report": "trueup.report",
     "worst_case_improvement": "trueup.audit.bounds",
 }
 

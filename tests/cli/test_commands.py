@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import trueup
-from trueup.data import pair_predictions, read_predictions, read_table
+from contract.project import ROOT
+from trueup.data import pair_predictions, read_predictions, read_table, write_table
+from trueup.evaluate._descriptions import METRICS
 
 
 @pytest.fixture
@@ -227,3 +231,89 @@ def test_the_module_runs_as_a_program(files):
     assert done.returncode == 1
     assert json.loads(done.stdout)["error"]["kind"] == "FileAccessError"
     assert "Traceback" not in done.stderr
+
+
+def test_outcomes_in_another_order_are_the_same_predictions(run, files, fitted):
+    """Labels and reports were once matched by place where the map's order differed."""
+    table = read_table("primary.csv")
+    turned = table.select(["p_no", "topic", "p_yes", "item_id"])
+    write_table(turned, files / "turned.csv")
+    labels = ("--labels", "labels.csv", "--against", "map.json", "--json")
+    one = run("evaluate", "primary.csv", *labels).json["evaluation"]
+    two = run("evaluate", "turned.csv", *labels).json["evaluation"]
+    first = run("apply", "map.json", "primary.csv", "-o", "1.csv", "--json").json
+    second = run("apply", "map.json", "turned.csv", "-o", "2.csv", "--json").json
+
+    assert one == two
+    assert first["n_changed"] == second["n_changed"]
+    assert (
+        read_table("1.csv").column("p_yes").equals(read_table("2.csv").column("p_yes"))
+    )
+
+
+def test_columns_that_options_name_are_no_outcomes(run, tmp_path):
+    bare = {"yes": [0.2, 0.6] * 20, "no": [0.8, 0.4] * 20, "topic": [1, 2] * 20}
+    write_table(pa.table(bare), tmp_path / "bare.csv")
+    options = ("--groups", "topic", "--method", "exact", "--json")
+    result = run("fit", "bare.csv", "bare.csv", *options)
+
+    assert result.code == 0, result.err
+    assert result.json["inputs"]["primary"]["outcomes"] == ["yes", "no"]
+
+
+def test_a_weight_may_be_in_either_file(run, files):
+    table = read_table("primary.csv")
+    weighted = table.append_column("n", pa.array([1, 2] * 300))
+    write_table(weighted, files / "weighted.csv")
+    result = run("fit", "weighted.csv", "reference.parquet", "--weight", "n", "--json")
+    absent = run("fit", "primary.csv", "reference.parquet", "--weight", "n")
+
+    assert result.code == 0, result.err
+    assert absent.code == 1
+    assert "neither this nor reference.parquet has a column 'n'" in absent.err
+
+
+def test_completion_knows_commands_and_options(files):
+    def completed(words, place):
+        asked = {"COMP_WORDS": words, "COMP_CWORD": str(place)}
+        done = subprocess.run(
+            [sys.executable, "-m", "trueup"],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=os.environ | asked | {"_TRUEUP_COMPLETE": "bash_complete"},
+        )
+        return done.stdout
+
+    assert "plain,audit" in completed("trueup a", 1)
+    assert "plain,--reference-error" in completed("trueup fit --ref", 2)
+
+
+def test_every_field_of_the_objects_is_documented(run, fitted):
+    """By name, on the page of JSON objects or on that of the map format."""
+    folder = ROOT / "docs" / "reference"
+    pages = [folder / name for name in ("cli-json.md", "map-format.md")]
+    text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
+    described = set(re.findall(r"`([\w-]+)`", text))
+    pair, labels = ("primary.csv", "reference.parquet"), ("--labels", "labels.csv")
+    objects = [
+        run("fit", *pair, "--json").json,
+        run("apply", "map.json", "primary.csv", "-o", "b.csv", "--json").json,
+        run("audit", *pair, "--json").json,
+        run("bounds", *pair, "--json").json,
+        run("evaluate", "primary.csv", *labels, "--against", "map.json", "--json").json,
+        run("show", "map.json", "--json").json,
+        run("show", "absent.json", "--json").json,
+    ]
+    names = set().union(*map(_fields, objects))
+
+    # Metrics and outcomes are names of things, not of fields.
+    assert sorted(names - set(METRICS) - {"yes", "no"} - described) == []
+
+
+def _fields(content):
+    if isinstance(content, list):
+        return set().union(*map(_fields, content))
+    if isinstance(content, dict):
+        return set(content).union(*map(_fields, content.values()))
+    return set()

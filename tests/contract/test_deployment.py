@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import shutil
@@ -13,6 +14,7 @@ import pytest
 
 import trueup
 from contract.project import ROOT
+from trueup.core.simplex import project_rows
 
 PAGE = ROOT / "docs" / "how-to" / "deploy.md"
 FENCE = re.compile(r"^```(sql|javascript)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -52,25 +54,81 @@ def programs(language):
     return [source for kind, source in found if kind == language]
 
 
-def test_sql(saved, monkeypatch):
+@pytest.fixture(scope="module")
+def ranked(tmp_path_factory):
+    """A map in the frame of ranks, and what its format says that it does."""
+    rng = np.random.default_rng(3)
+    reports, _ = world(4)
+    reports = np.vstack([reports[:100], np.full((1, 4), 0.25), [[0.4, 0.1, 0.4, 0.1]]])
+    halves = []
+    for _ in range(2):
+        slopes = rng.normal(size=(3, 4)) / 5
+        halves.append({"edges": [0.5, 0.9], "slopes": slopes.round(3).tolist()})
+    expected = np.mean([_by_rank(reports, half) for half in halves], axis=0)
+    content = {"loss": "brier", "floor": None, "rule": {"kind": "tilt", "halves": []}}
+    content["rule"]["halves"] = [
+        {
+            "primary_frame": "rank",
+            "primary_edges": [half["edges"]],
+            "map": {"kind": "slopes", "slopes": half["slopes"]},
+        }
+        for half in halves
+    ]
+    path = tmp_path_factory.mktemp("ranked") / "map.json"
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return path, reports, expected
+
+
+def _by_rank(reports, half):
+    cell = np.searchsorted(half["edges"], reports.max(axis=1), side="right")
+    order = np.argsort(-reports, axis=1, kind="stable")
+    moved = np.empty_like(reports)
+    np.put_along_axis(moved, order, np.array(half["slopes"])[cell], axis=1)
+    return project_rows(reports + moved / 2)
+
+
+def test_sql(saved):
     path, reports, expected = saved
-    monkeypatch.chdir(path.parent)
+
+    assert by_sql(path, reports) == pytest.approx(expected, abs=1e-12)
+
+
+def test_sql_in_the_frame_of_ranks(ranked):
+    path, reports, expected = ranked
+
+    assert by_sql(path, reports) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+def test_javascript(saved):
+    path, reports, expected = saved
+
+    assert by_javascript(path, reports) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+def test_javascript_in_the_frame_of_ranks(ranked):
+    path, reports, expected = ranked
+
+    assert by_javascript(path, reports) == pytest.approx(expected, abs=1e-12)
+
+
+def by_sql(path, reports):
+    """What the SQL of the page makes of reports."""
     apply, average = programs("sql")
-    with duckdb.connect() as database:
+    with duckdb.connect() as database, contextlib.chdir(path.parent):
         database.execute("CREATE TABLE predictions (item_id INTEGER, p DOUBLE[])")
         rows = [(item, p.tolist()) for item, p in enumerate(reports)]
         database.executemany("INSERT INTO predictions VALUES (?, ?)", rows)
         database.execute(f"CREATE TABLE applied AS {apply}")
         database.execute(average)
         ordered = "SELECT p FROM better ORDER BY item_id, outcome"
-        found = np.array(database.execute(ordered).fetchall()).reshape(reports.shape)
+        found = database.execute(ordered).fetchall()
+    return np.array(found).reshape(reports.shape)
 
-    assert found == pytest.approx(expected, abs=1e-12)
 
-
-@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
-def test_javascript(saved):
-    path, reports, expected = saved
+def by_javascript(path, reports):
+    """What the JavaScript of the page makes of reports."""
     (source,) = programs("javascript")
     call = (
         'const fs = require("node:fs");\n'
@@ -85,8 +143,7 @@ def test_javascript(saved):
         text=True,
         check=True,
     )
-
-    assert np.array(json.loads(done.stdout)) == pytest.approx(expected, abs=1e-12)
+    return np.array(json.loads(done.stdout))
 
 
 def test_the_programs_are_short():

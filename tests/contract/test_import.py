@@ -12,11 +12,14 @@ HEAVY = (
     "clarabel",
     "click",
     "duckdb",
+    "jinja2",
     "narwhals",
     "numba",
     "pyarrow",
     "scipy.optimize",
     "sklearn",
+    "trueup.report",
+    "vl_convert",
 )
 
 

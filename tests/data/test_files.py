@@ -48,6 +48,16 @@ def test_hostile_names_and_values_survive(tmp_path, suffix):
     assert read_table(path).to_pylist() == table.to_pylist()
 
 
+def test_json_lines_hold_only_json(tmp_path):
+    path = tmp_path / "t.jsonl"
+    write_table(pa.table({"a": [1.5, float("nan")]}), path)
+
+    assert path.read_text(encoding="utf-8") == '{"a": 1.5}\n{"a": null}\n'
+    with pytest.raises(PredictionFileError, match="column 'a' holds infinity"):
+        write_table(pa.table({"a": [float("inf")]}), tmp_path / "inf.jsonl")
+    assert not (tmp_path / "inf.jsonl").exists()
+
+
 def test_arrow_streams_are_read(tmp_path):
     sink = io.BytesIO()
     table = pa.Table.from_pylist(ROWS)

@@ -164,6 +164,17 @@ def test_items_of_one_side_only_are_named_and_never_dropped_silently():
     assert "1 items are missing from second.csv: c" in pair.explanation[1]
 
 
+def test_ids_of_one_table_with_two_predictors_are_checked_too():
+    table = pa.table(
+        {"item_id": ["a", "a"]}
+        | {f"{model}__p_{k}": [0.5, 0.5] for model in "mn" for k in "xy"}
+    )
+    first, second = (read_predictions(table, prefix=prefix) for prefix in "mn")
+
+    with pytest.raises(PredictionFileError, match="more than once: 'a'"):
+        pair_predictions(first, second)
+
+
 def test_no_common_id_at_all():
     first = read_predictions(pa.table(SAID))
     second = read_predictions(pa.table(SAID | {"item_id": ["x", "y", "z"]}))
@@ -241,3 +252,16 @@ def test_reports_are_written_as_they_are_read(reports):
     assert read.labels.tolist() == ["b"]
     assert read.groups.tolist() == ["g"]
     assert read.weights.tolist() == [2.0]
+
+
+def test_categories_are_the_values_they_stand_for():
+    said = {
+        "p_yes": pa.array([0.5, 0.5, 0.1]).dictionary_encode(),
+        "p_no": [0.5, 0.5, 0.9],
+    }
+    answers = pd.DataFrame(
+        {"answer": pd.Categorical(["x", "y"]), "confidence": [0.9, 0.6]}
+    )
+
+    assert read_predictions(pa.table(said)).reports.keys()[2].tolist() == [0.1, 0.9]
+    assert read_predictions(answers).reports.labels() == ["x", "y"]

@@ -74,6 +74,13 @@ def test_a_prefix_that_begins_another_is_not_mixed_up_with_it():
     ]
 
 
+def test_names_of_models_and_outcomes_may_hold_the_separator():
+    names = columns("a__b__p_x", "a__b__p_y", "c__p_x__1", "c__p_y__1")
+
+    assert model_prefixes(names) == ["a__b__", "c__"]
+    assert list(detect_columns(names, prefix="c").outcomes) == ["x__1", "y__1"]
+
+
 def test_the_only_predictor_needs_no_prefix():
     found = detect_columns(columns("item_id", "gpt__p_A", "gpt__p_B"))
 

@@ -149,6 +149,23 @@ def test_orders_of_the_options_are_averaged_back(weights, tmp_path):
     )
 
 
+def test_what_is_read_does_not_depend_on_what_was_asked_before(
+    asked, llama_server, real_questions, tmp_path
+):
+    """Reusing the start of an earlier prompt changes log-probabilities visibly."""
+    backwards = elicit(
+        real_questions[:4][::-1],
+        HttpBackend(llama_server.listening_address, "smollm2"),
+        store=tmp_path / "s.jsonl",
+        concurrency=1,
+    )
+
+    for left, right in zip(
+        backwards.reports[::-1], asked["http", "base"].reports, strict=False
+    ):
+        assert left.logprobs == pytest.approx(right.logprobs, abs=1e-6)
+
+
 def test_a_prompt_that_does_not_fit_is_listed(weights, tmp_path):
     long = Question("long", "word " * 600, ("x", "y"))
     short = Question("short", "Which?", ("x", "y"))

@@ -22,6 +22,7 @@ from trueup.solve.rounding import round_to_witness, upper_bound
 FINE = Resolution(
     least_items=1,
     certify_items=1,
+    certify_bins=10_000,
     reference_bins=10_000,
     primary_bins=10_000,
     primary_items=1,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from trueup.cli._output import Console
+from trueup.errors import PredictionFileError
 
 if TYPE_CHECKING:
     from trueup.core.cells import Cells
@@ -139,6 +140,8 @@ def read_one(
     prefix: str | None = None,
     group: str | None = None,
     fallback_outcomes: tuple[Any, ...] | None = None,
+    optional: Collection[str] = (),
+    aside: Collection[str] = (),
     **given: Any,  # noqa: ANN401 - the column options
 ) -> Predictions:
     """Read one predictor and explain what was read."""
@@ -155,6 +158,8 @@ def read_one(
         outcomes=outcomes or fallback_outcomes,
         property=given["stated"],
         level=given["level"],
+        optional=optional,
+        aside=aside,
     )
     console.say(f"{read.name}: {len(read):,} items")
     console.explain(read.explanation)
@@ -173,6 +178,7 @@ def read_pair(
     primary_prefix: str | None,
     reference_prefix: str | None,
     drop_unpaired: bool,
+    aside: Collection[str | None] = (),
     **given: Any,  # noqa: ANN401 - the column options
 ) -> Pair:
     """Read two predictors, pair their items, and explain how."""
@@ -187,12 +193,14 @@ def read_pair(
     if primary == reference == "-":
         message = "only one side can come from standard input"
         raise click.UsageError(message)
+    # A label or a weight may be in either file, and so may what options name.
+    given["optional"] = ("label", "weight")
+    given["aside"] = tuple(name for name in aside if name)
     first = read_one(console, primary, prefix=primary_prefix, **given)
     if reference is None:
         second = _again(console, first, reference_prefix, given)
     else:
-        known = first.outcomes if first.outcomes_given else None
-        point = known if first.columns.kind == "values" else None
+        point = first.outcomes if first.columns.kind == "values" else None
         second = read_one(
             console,
             reference,
@@ -200,12 +208,27 @@ def read_pair(
             fallback_outcomes=point,
             **given,
         )
+    _check_found(first, second, given)
     pair = pair_predictions(first, second, drop_unpaired=drop_unpaired)
     console.explain(pair.explanation)
     if answers:
         console.say("  distributions are reduced to answers and their probability")
         pair = both_as_answers(pair)
     return pair
+
+
+def _check_found(
+    first: Predictions, second: Predictions, given: dict[str, Any]
+) -> None:
+    for role in ("label", "weight"):
+        wanted = given[role]
+        found = {getattr(side.columns, role) for side in (first, second)}
+        if wanted is not None and wanted not in found:
+            raise PredictionFileError.of(
+                first.name,
+                f"neither this nor {second.name} has a column {wanted!r}.",
+                f"name the {role} with --{role}, or leave that out",
+            )
 
 
 def _again(
@@ -224,6 +247,8 @@ def _again(
         property=given["stated"],
         level=given["level"],
         name=first.name,
+        optional=given["optional"],
+        aside=given["aside"],
     )
     console.explain(read.explanation[:1])
     return read

@@ -13,6 +13,12 @@ if TYPE_CHECKING:
     from trueup.solve.certificate import Certificate
 
 
+_UNSUPPORTED = (
+    "is offered although nothing is guaranteed of it; fit with --fallback identity to "
+    "leave reports as they are instead"
+)
+
+
 def map_json(fitted: ReportMap) -> dict[str, Any]:
     """What a map does, without the map itself."""
     from dataclasses import asdict
@@ -50,6 +56,8 @@ def map_text(fitted: ReportMap) -> str:
     ]
     if _changes_nothing(fitted):
         rows.append(("the map", "leaves every report as it is"))
+    elif not proof.supported:
+        rows.append(("the map", _UNSUPPORTED))
     if fitted.cells.name == "auto":
         rows.append(("bound", _sampling(proof)))
     rows.extend(("note", note) for note in proof.notes)

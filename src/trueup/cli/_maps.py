@@ -47,6 +47,8 @@ def read_for_map(
     """Read predictions as the kind of report a map takes."""
     from dataclasses import replace
 
+    from trueup.core.pairing import with_outcomes
+
     about = fitted.about
     if given["stated"] is None and about.name in {"mean", "quantile", "expectile"}:
         given["stated"], given["level"] = about.name, getattr(about, "level", None)
@@ -55,7 +57,9 @@ def read_for_map(
     if about.name == "answer-confidence" and read.columns.outcomes:
         console.say("  the map takes answers: distributions become answers")
         read = replace(read, reports=answers_of(read.reports))
-    return read
+    # The order of the map, so that what it returns can be compared with what it took.
+    ordered = with_outcomes(read.reports, fitted.outcomes, read.name, "the map")
+    return replace(read, reports=ordered)
 
 
 def applied(fitted: ReportMap, reports: Reports) -> Reports:

@@ -118,11 +118,14 @@ class Console:
             warnings.showwarning = self._warned
             yield
 
-    def _warned(self, message: Warning | str, *_: object, **__: object) -> None:
-        text = str(message)
+    def warn(self, text: str) -> None:
+        """Show a warning, and keep it for the JSON object."""
         if text not in self.warnings:
             self.warnings.append(text)
             click.echo(f"warning: {one_line(text)}", err=True)
+
+    def _warned(self, message: Warning | str, *_: object, **__: object) -> None:
+        self.warn(str(message))
 
 
 def _tick(what: str, start: float, done: threading.Event) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trueup.errors import FileAccessError
+from trueup.errors import FileAccessError, MissingExtraError, PredictionFileError
 
 if TYPE_CHECKING:
     from trueup._validate import Label
@@ -29,6 +30,10 @@ def check_report(path: str, *, force: bool) -> None:
         )
         raise FileAccessError(message)
     check_target(path, force=force)
+    is_page = Path(path).suffix.lower() in {".html", ".htm"}
+    for package in ("jinja2", "vl_convert") if is_page else ():
+        if find_spec(package) is None:
+            raise MissingExtraError.of(package, "report")
 
 
 def write_report(
@@ -44,7 +49,7 @@ def write_report(
         fitted,
         pair.primary.reports,
         pair.reference.reports,
-        labels=_labels(pair),
+        labels=_labels(console, pair),
         names=_names(pair.primary, pair.reference),
         ids=pair.item_ids,
         groups=options["groups"],
@@ -56,16 +61,28 @@ def write_report(
     report.write_report(summary, path, force=True)  # checked before fitting
 
 
-def _labels(pair: Pair) -> list[Label] | None:
-    """Labels of the files, which only the report looks at."""
+def _labels(console: Console, pair: Pair) -> list[Label | None] | None:
+    """Labels of the files, which only the report looks at; None where one is missing.
+
+    The map is fitted by now: labels that make no sense are left out, and it is said.
+    """
+    from trueup._validate import is_missing
     from trueup.data.labels import label_positions
 
     values = pair.labels
     if values is None:
         return None
     outcomes = pair.primary.outcomes
-    positions, _ = label_positions(values, outcomes, pair.primary.name)
-    return [outcomes[place] for place in positions]
+    known = [place for place, value in enumerate(values) if not is_missing(value)]
+    try:
+        found, _ = label_positions(values[known], outcomes, pair.primary.name)
+    except PredictionFileError as error:
+        console.warn(f"the report leaves labels out: {error}")
+        return None
+    labels: list[Label | None] = [None] * len(values)
+    for place, position in zip(known, found, strict=True):
+        labels[place] = outcomes[position]
+    return labels if known else None
 
 
 def _names(primary: Predictions, reference: Predictions) -> tuple[str, str]:

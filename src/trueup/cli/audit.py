@@ -67,7 +67,7 @@ def command(
     """
     from trueup.audit.audit import audit
 
-    pair = read_pair(console, primary, reference, **given)
+    pair = read_pair(console, primary, reference, aside=(groups,), **given)
     pair = _reduced(console, pair, given["answers"])
     cells = audit_cells(console, pair, method, step)
     with console.working("auditing"):

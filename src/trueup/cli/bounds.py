@@ -56,7 +56,7 @@ def command(
     """
     from trueup.audit.bounds import bounds
 
-    pair = read_pair(console, primary, reference, **given)
+    pair = read_pair(console, primary, reference, aside=(groups,), **given)
     cells = audit_cells(console, pair, method, step)
     with console.working("bounding"):
         found = bounds(

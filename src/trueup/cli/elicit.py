@@ -101,21 +101,38 @@ def _elicit(
     template: Template,
     given: dict[str, Any],
 ) -> None:
-    from trueup.data.files import check_target, write_table
-    from trueup.elicit import Patience, elicit
+    from trueup.data.files import check_target, write_table, written_format
     from trueup.elicit.output import store_path, unread_path
 
     output = given["output"]
     if output is None or given["model"] is None:
         message = "--model and --output are needed, or --show-prompt ID"
         raise click.UsageError(message)
+    written_format(output)  # hours of asking should not end with a wrong suffix
     check_target(output, force=given["force"])
     store = given["store"] or store_path(output)
+    found = _asked(console, questions, template, store, given)
+    list_unread(console, found.unread, unread_path(output))
+    if not found.reports or (found.unread and given["require_all"]):
+        raise ElicitationError(_not_written(found, output, unread_path(output)))
+    write_table(found.table(), output, force=given["force"])
+    _result(console, found, output, store)
+
+
+def _asked(
+    console: Console,
+    questions: list[Question],
+    template: Template,
+    store: str,
+    given: dict[str, Any],
+) -> Elicited:
+    from trueup.elicit import Patience, elicit
+
     backend = _backend(console, given)
     console.say(f"{backend.model}, {_described(template, given)}")
     shown = _Shown(console)
     try:
-        found = elicit(
+        return elicit(
             questions,
             backend,
             store=store,
@@ -139,11 +156,6 @@ def _elicit(
         raise ElicitationError(message) from None
     finally:
         shown.end()
-    list_unread(console, found.unread, unread_path(output))
-    if not found.reports or (found.unread and given["require_all"]):
-        raise ElicitationError(_not_written(found, output, unread_path(output)))
-    write_table(found.table(), output, force=given["force"])
-    _result(console, found, output, store)
 
 
 def _described(template: Template, given: dict[str, Any]) -> str:

@@ -61,7 +61,8 @@ def command(
         given["label"] = labels or given["label"]
     fitted = load_map(against) if against and _is_map(against) else None
     if fitted is None:
-        read = read_one(console, predictions, prefix=prefix, **given)
+        named = (blocks,) if blocks else ()
+        read = read_one(console, predictions, prefix=prefix, aside=named, **given)
     else:
         read = read_for_map(console, fitted, predictions, prefix=prefix, **given)
     read, happened = _labelled(console, read, None if is_column else labels, given)
@@ -76,7 +77,7 @@ def command(
     with console.working("evaluating"):
         found = evaluate(
             reports,
-            [reports.outcomes[place] for place in happened],
+            [read.outcomes[place] for place in happened],
             against=other,
             sample_weight=read.weights,
             blocks=read.column(blocks) if blocks else None,

@@ -111,7 +111,8 @@ def command(
     if report is not None:
         check_report(report, force=force)
     options = _fit_options(given)
-    pair = read_pair(console, primary, reference, **given)
+    named = (options["groups"], options["blocks"])
+    pair = read_pair(console, primary, reference, aside=named, **given)
     if options["loss"] == "confidence" and pair.primary.columns.outcomes:
         console.say("  confidence loss: the primary's distributions become answers")
         pair = _answering(pair)

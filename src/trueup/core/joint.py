@@ -8,11 +8,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from trueup import _validate
+from trueup import _sketch, _validate
 from trueup._arrays import distinct_rows, group_sums
+from trueup._render import html_table
 from trueup._validate import Floats, Ints
 from trueup.core.pairing import paired_reports
 from trueup.core.reports import Reports
+from trueup.core.stated import stated
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,3 +138,31 @@ class JointTable:
             f"reference reports, {len(self.counts):,} pairs, {self.n_items:,} items, "
             f"{self.n_outcomes} outcomes)"
         )
+
+    def _repr_html_(self) -> str:
+        first, second = stated(self.primary), stated(self.reference)
+        shares = np.zeros((_BANDS, _BANDS))
+        place = (
+            first.bands(_BANDS)[self.primary_index],
+            second.bands(_BANDS)[self.reference_index],
+        )
+        np.add.at(shares, place, self.weights)
+        rows = [
+            ("primary reports", f"{len(self.primary):,}"),
+            ("reference reports", f"{len(self.reference):,}"),
+            ("pairs that occur", f"{len(self.counts):,}"),
+            ("items", f"{self.n_items:,}"),
+            ("outcomes", f"{self.n_outcomes:,}"),
+        ]
+        if self.groups:
+            rows.append(("groups", f"{len(self.groups):,}"))
+        picture = _sketch.heat(
+            shares.tolist(),
+            labels=(f"reference: {second.title}", f"primary: {first.title}"),
+            summary="How often each pair of reports occurs.",
+        )
+        return _sketch.beside(html_table("Joint table", ("", ""), rows), picture)
+
+
+_BANDS = 10
+"""Of each side of the picture."""

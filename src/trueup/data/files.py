@@ -116,6 +116,17 @@ def write_table(
     a,0.5
     """
     target = Path(path)
+    kind, zipped = written_format(target)
+    check_target(target, force=force)
+    suffixes = [suffix.lower() for suffix in target.suffixes[-2:]]
+    separator = "\t" if ".tsv" in suffixes else ","
+    with temporary_beside(target) as temporary:
+        _write(table, temporary, kind, zipped=zipped, separator=separator)
+
+
+def written_format(path: str | os.PathLike[str]) -> tuple[str, bool]:
+    """The format that a name asks for, and whether it is compressed."""
+    target = Path(path)
     suffixes = [suffix.lower() for suffix in target.suffixes]
     zipped = bool(suffixes) and suffixes[-1] == ".gz"
     kind = (
@@ -129,10 +140,7 @@ def write_table(
             f"hint: end the name in {_WRITTEN}; text formats also in .gz."
         )
         raise FileAccessError(message)
-    check_target(target, force=force)
-    separator = "\t" if ".tsv" in suffixes[-2:] else ","
-    with temporary_beside(target) as temporary:
-        _write(table, temporary, kind, zipped=zipped, separator=separator)
+    return kind, zipped
 
 
 def check_target(path: str | os.PathLike[str], *, force: bool) -> None:

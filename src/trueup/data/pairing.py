@@ -86,9 +86,9 @@ def pair_predictions(
     (['a', 'b'], ('paired by item_id: 2 items',))
     """
     first, second = _same_answers(primary, reference)
+    ids = first.item_ids, second.item_ids  # checked, whether they are needed or not
     if first.table is second.table:
         return Pair(first, second, ("both predictors are in the same rows",))
-    ids = first.item_ids, second.item_ids
     if ids[0] is not None and ids[1] is not None:
         return _by_id(first, second, ids[0], ids[1], drop_unpaired)
     return _by_row(first, second)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from trueup import _validate
@@ -54,24 +55,24 @@ class Predictions:
         """What was read from which column, one sentence each."""
         return (*self.columns.explanation, *self.notes)
 
-    @property
+    @cached_property
     def item_ids(self) -> Objects | None:
         """Names of the items as text, in order."""
         if self.columns.item_id is None:
             return None
         return item_ids(self.table, self.columns.item_id, self.name)
 
-    @property
+    @cached_property
     def labels(self) -> Objects | None:
         """What happened, as the column holds it."""
         return self._special(self.columns.label)
 
-    @property
+    @cached_property
     def groups(self) -> Objects | None:
         """The context of each item."""
         return self._special(self.columns.group)
 
-    @property
+    @cached_property
     def weights(self) -> Floats | None:
         """How many items each row stands for."""
         column = self.columns.weight
@@ -141,6 +142,8 @@ def read_predictions(
     property: str | None = None,  # noqa: A002 - the word users know
     level: float | None = None,
     name: str | None = None,
+    optional: Collection[str] = (),
+    aside: Collection[str] = (),
 ) -> Predictions:
     """Read one predictor from a file, ``-`` (standard input) or a dataframe.
 
@@ -161,6 +164,10 @@ def read_predictions(
         its level, or ``median``.
     name
         How messages call the source.
+    optional
+        Of ``"label"``, ``"group"``, ``"weight"``: whose named column may be absent.
+    aside
+        Columns that mean something else and are no outcomes.
 
     Examples
     --------
@@ -174,6 +181,7 @@ def read_predictions(
     ['a', 'b']
     """
     table, called = _table(source, id, name)
+    table = _decoded(table)
     numeric = {field.name: is_numeric(field.type) for field in table.schema}
     columns = detect_columns(
         numeric,
@@ -183,6 +191,8 @@ def read_predictions(
         label=label,
         group=group,
         weight=weight,
+        optional=optional,
+        aside=aside,
     )
     named = None if outcomes is None else tuple(outcomes)
     try:
@@ -195,6 +205,17 @@ def read_predictions(
         raise PredictionFileError(f"{called}: {error}") from error  # noqa: EM102, TRY003
     given = named is not None or columns.kind not in ("answers", "modes")
     return Predictions(called, reports, columns, table, given, notes)
+
+
+def _decoded(table: pa.Table) -> pa.Table:
+    """Columns of categories as the values they stand for."""
+    import pyarrow as pa
+
+    for place, field in enumerate(table.schema):
+        if pa.types.is_dictionary(field.type):
+            plain = table.column(place).cast(field.type.value_type)
+            table = table.set_column(place, field.name, plain)
+    return table
 
 
 def _table(

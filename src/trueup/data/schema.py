@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from trueup.errors import PredictionFileError
@@ -75,9 +75,13 @@ def model_prefixes(names: Iterable[str]) -> list[str]:
     """Prefixes of the predictors that share a table, each ending in ``__``."""
     found = {}
     for name in names:
-        model, separator, rest = name.partition(SEPARATOR)
-        if separator and model and _says_something(rest):
-            found[model + SEPARATOR] = True
+        place = name.find(SEPARATOR, 1)
+        while place > 0:  # the model's name may itself hold a separator
+            prefix = name[: place + len(SEPARATOR)]
+            if _says_something(name.removeprefix(prefix)):
+                found[prefix] = True
+                break
+            place = name.find(SEPARATOR, place + 1)
     return list(found)
 
 
@@ -90,6 +94,8 @@ def detect_columns(
     label: str | None = None,
     group: str | None = None,
     weight: str | None = None,
+    optional: Collection[str] = (),
+    aside: Collection[str] = (),
 ) -> Columns:
     """Choose the columns of one predictor.
 
@@ -104,6 +110,10 @@ def detect_columns(
     id, label, group, weight
         Names of these columns where they are not ``item_id``, ``label``, ``group`` and
         ``weight``.
+    optional
+        Those of them (``"label"``, ...) whose named column may be absent.
+    aside
+        Columns that mean something else and are no outcomes.
 
     Examples
     --------
@@ -114,11 +124,15 @@ def detect_columns(
     probabilities of 2 outcomes from p_yes, p_no; items are named by item_id
     """
     chosen = {"item_id": id, "label": label, "group": group, "weight": weight}
+    chosen = {
+        role: None if role in optional and given not in numeric else given
+        for role, given in chosen.items()
+    }
     special = {
         role: _special(role, given, numeric, name) for role, given in chosen.items()
     }
     own, used_prefix = _own_columns(numeric, prefix, name)
-    taken = {column for column in special.values() if column}
+    taken = {column for column in special.values() if column} | set(aside)
     said = _what_it_says(own, numeric, taken, name)
     return _explained(said, special, used_prefix)
 

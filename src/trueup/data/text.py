@@ -6,6 +6,7 @@ import codecs
 import csv
 import io
 import json
+import math
 from typing import Any
 
 import pyarrow as pa
@@ -79,9 +80,9 @@ def csv_bytes(table: pa.Table, separator: str) -> bytes:
 
 
 def jsonl_bytes(table: pa.Table) -> bytes:
-    """A table as JSON lines."""
+    """A table as JSON lines; a missing number is null."""
     lines = [
-        json.dumps(row, ensure_ascii=False, default=str)
+        json.dumps(row, ensure_ascii=False, allow_nan=False, default=str)
         for batch in table.to_batches(max_chunksize=65_536)
         for row in _rows(batch)
     ]
@@ -89,9 +90,26 @@ def jsonl_bytes(table: pa.Table) -> bytes:
 
 
 def _rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:
-    columns = [python_values(column) for column in batch.columns]
     names = batch.schema.names
+    columns = [
+        _json_values(python_values(column), name)
+        for name, column in zip(names, batch.columns, strict=True)
+    ]
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _json_values(values: list[Any], name: str) -> list[Any]:
+    """Values that JSON can hold: NaN is what tables call a missing number."""
+    odd = [v for v in values if isinstance(v, float) and not math.isfinite(v)]
+    if not odd:
+        return values
+    if any(map(math.isinf, odd)):
+        message = (
+            f"column {name!r} holds infinity, which JSON cannot.\n"
+            "hint: write .parquet, .arrow or .csv instead."
+        )
+        raise PredictionFileError(message)
+    return [None if isinstance(v, float) and math.isnan(v) else v for v in values]
 
 
 def _decoded(content: bytes, name: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from trueup import _validate
+from trueup import _sketch, _validate
 from trueup._arrays import group_sums
 from trueup._render import html_table
 from trueup._validate import Bools, Floats, Ints
@@ -101,7 +101,15 @@ class ReliabilityCurve:
         return {**arrays, **numbers, "of": self.of}
 
     def _repr_html_(self) -> str:
-        return html_table(repr(self), _HEADER, self._rows())
+        shares = zip(self.stated, self.observed, self.share, strict=True)
+        picture = _sketch.dots(
+            [(float(x), float(y), float(share)) for x, y, share in shares],
+            limits=(0.0, 1.0),
+            labels=("stated", "came true"),
+            summary="Stated against observed; on the diagonal they are equal.",
+        )
+        table = html_table(repr(self), _HEADER, self._rows())
+        return _sketch.beside(table, picture)
 
     def _rows(self) -> list[tuple[str, ...]]:
         rows: list[tuple[str, ...]] = []

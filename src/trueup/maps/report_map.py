@@ -69,7 +69,7 @@ class ReportMap:
     Examples
     --------
     >>> import trueup
-    >>> fitted = trueup.fit([0.1, 0.7], [0.5, 0.5])
+    >>> fitted = trueup.fit([0.1, 0.7], [0.5, 0.5], cells="exact")
     >>> fitted
     ReportMap(brier loss, 2 reports, 2 outcomes, guaranteed improvement 0.02
     at rung 'distribution')
@@ -199,6 +199,11 @@ class ReportMap:
             f"{self.certificate.guaranteed_improvement:.6g} at rung "
             f"{self.certificate.trust!r})"
         )
+
+    def _repr_html_(self) -> str:
+        from trueup.maps._display import map_html  # noqa: PLC0415 - only notebooks
+
+        return map_html(self)
 
     def _size(self) -> str:
         if isinstance(self.rule, Table):

@@ -14,7 +14,7 @@ import numpy as np
 
 from trueup._arrays import distinct_rows, equal_pairs, group_sums
 from trueup._validate import Floats, Ints
-from trueup.core.assertions import Assertion, make_assertion, top_of
+from trueup.core.assertions import Assertion, make_assertions, top_of
 from trueup.core.losses import Deployment, ProperLoss, Solved
 from trueup.core.moments import MomentRows, Trust, as_trusted, pooled_rows
 from trueup.core.reports import AnswerConfidence, Distributions, PointReport, Reports
@@ -22,7 +22,9 @@ from trueup.core.resolution import (
     PrimaryCells,
     ReferenceCells,
     Resolution,
+    in_order,
     micro_cells,
+    out_of_order,
 )
 from trueup.solve import conic, lazily
 from trueup.solve.problem import ProjectionProblem, Rows, merged_rows
@@ -66,11 +68,16 @@ class Tilt:
 
     cells: PrimaryCells
     slopes: Floats
-    """(cells, K) mu, centred; zero in cells never seen."""
+    """(cells, K) mu in the frame of the cells, centred; zero in cells never seen."""
+
+    def shortened(self, step: float) -> Tilt:
+        """The same direction, a part of the way."""
+        return replace(self, slopes=step * self.slopes)
 
     def deploy(self, loss: ProperLoss, reports: Reports) -> Deployment:
         """What replaces each report."""
         slopes = self.slopes[self.cells.assign(reports)]
+        slopes = out_of_order(slopes, self.cells.order(reports))
         anywhere = np.ones_like(slopes, dtype=bool)
         return loss.deploy(reports, Solved(slopes, anywhere))
 
@@ -81,6 +88,10 @@ class Temperature:
 
     cells: PrimaryCells
     exponent: float
+
+    def shortened(self, step: float) -> Temperature:
+        """The same direction, a part of the way."""
+        return replace(self, exponent=self.exponent**step)
 
     def deploy(self, loss: ProperLoss, reports: Reports) -> Deployment:
         """What replaces each report."""
@@ -106,36 +117,63 @@ def nearest_temperature(
 
     ``informative`` may ask for less confidence, ``stronger`` for more; where they ask
     for both, the predictors contradict the assertions and the exponent stays at one.
+    Each row may be missed by the reference's error, and one of several by its standard
+    error as well: the extreme of many noisy rows would ask for too much.
     """
-    cells = PrimaryCells.build(sample.primary, sample.shares, resolution)
-    rows = cast("Distributions", sample.primary).probabilities
-    shares, items = sample.shares, np.arange(len(sample))
-    reference = top_of(sample.reference)
-    bound = float(shares @ reference.confidence)
-    picks = {"informative": reference.answer, "stronger": rows.argmax(axis=1)}
-
-    def excess(name: str, exponent: float) -> float:
-        reached = float(shares @ powered(rows, exponent)[items, picks[name]])
-        beyond = reached - bound if name == "informative" else bound - reached
-        return beyond - trust.reference_error
-
-    wanted = [_root(name, excess) for name in assume]
+    frame = frame_for(sample, trust, assume)
+    cells = PrimaryCells.build(sample.primary, sample.shares, resolution, frame=frame)
+    asserted = make_assertions(
+        assume,
+        sample.primary,
+        sample.reference,
+        sample.shares,
+        cells=cells,
+        resolution=resolution,
+    )
+    several = len({one.confidence for one in asserted if one.sign > 0}) > 1
+    wanted = [
+        _root(one.name, _excess(one, sample, trust.reference_error, several=several))
+        for one in asserted
+    ]
     lowest, highest = min(wanted, default=1.0), max(wanted, default=1.0)
     if lowest < 1 < highest:
         return Temperature(cells, 1.0)
     return Temperature(cells, lowest if lowest < 1 else highest)
 
 
-def _root(name: str, excess: Callable[[str, float], float]) -> float:
+def _excess(
+    one: Assertion, sample: Sample, error: float, *, several: bool
+) -> Callable[[float], float]:
+    """How far an asserted row is from holding, by exponent, on the items it concerns.
+
+    Item by item, without the shares that a linear row of the projection needs.
+    """
+    reference = top_of(sample.reference)
+    inside = np.flatnonzero(one.concerns(sample.reference))
+    rows = cast("Distributions", sample.primary).probabilities[inside]
+    chosen = reference.answer[inside] if one.sign > 0 else rows.argmax(axis=1)
+    stated, items = reference.confidence[inside], np.arange(len(inside))
+    share = sample.shares[inside] / sample.shares[inside].sum()
+
+    def excess(exponent: float) -> float:
+        beyond = one.sign * (powered(rows, exponent)[items, chosen] - stated)
+        mean = float(share @ beyond)
+        noise = float(np.sqrt((share**2) @ (beyond - mean) ** 2)) if several else 0.0
+        return mean - noise - error
+
+    return excess
+
+
+def _root(name: str, excess: Callable[[float], float]) -> float:
     """The exponent nearest one at which a row holds, by bisection on its logarithm."""
-    if excess(name, 1.0) <= 0:
+    if excess(1.0) <= 0:
         return 1.0
-    near, far = 0.0, np.log(0.01) if name == "informative" else np.log(100.0)
-    if excess(name, float(np.exp(far))) > 0:
+    near, far = 0.0, np.log(100.0) if name == "stronger" else np.log(0.01)
+    if excess(float(np.exp(far))) > 0:
         return 1.0  # no temperature satisfies it
     for _ in range(60):
         middle = (near + far) / 2
-        if excess(name, float(np.exp(middle))) > 0:
+        if excess(float(np.exp(middle))) > 0:
             near = middle
         else:
             far = middle
@@ -187,23 +225,45 @@ def project_linked(
     )
     cell = reference_cells.assign(stated, sample.groups)
     items = np.arange(len(sample))
-    moments = unrestricted(pooled_rows(stated, about, items, cell, shares))
-    cells = PrimaryCells.build(sample.primary, shares, resolution)
-    where = cells.assign(sample.primary)
+    cells = PrimaryCells.build(
+        sample.primary, shares, resolution, frame=frame_for(sample, trust, assume)
+    )
+    where, order = cells.assign(sample.primary), cells.order(sample.primary)
+    ordered = in_order(stated, order)
+    moments = unrestricted(pooled_rows(ordered, about, items, cell, shares))
     rows = merged_rows(moments.node_of_pair, where, shares)
     if assume:
-        asserted = [
-            make_assertion(name, sample.primary, sample.reference, where, cells.n_cells)
-            for name in assume
-        ]
+        asserted = make_assertions(
+            assume,
+            sample.primary,
+            sample.reference,
+            shares,
+            cells=cells,
+            resolution=resolution,
+        )
         bounds = [float(shares @ one.targets(sample.reference)) for one in asserted]
         moments, rows = with_assertions(moments, rows, asserted, bounds)
     micro = micro_cells(sample.primary, where, resolution.micro_cells)
-    problem, used = _linked_problem(sample, where, micro, (moments, rows), trust)
+    ranked = replace(sample, primary=in_order(sample.primary, order))
+    problem, used = _linked_problem(ranked, where, micro, (moments, rows), trust)
     sizes = np.bincount(cell, minlength=reference_cells.n_cells)
     smallest = int(sizes[: max(reference_cells.bins.n_alone, 1)].min())
     iterate = lazily.solve(problem, loss)
     return LinkedProjection(problem, iterate, cells, used, reference_cells, smallest)
+
+
+def frame_for(sample: Sample, trust: Trust, assume: tuple[str, ...]) -> str:
+    """Outcomes by rank where something is asserted of the reference's answer.
+
+    How the primary ranks that answer is what an assertion turns on, and the moments of
+    an answer then need only its rank; those of every outcome (whole distributions,
+    caps) would need the whole order of a report. Without assertions the answers
+    themselves tell more: real predictors are fond of some of them.
+    """
+    answers = isinstance(sample.primary, Distributions | AnswerConfidence)
+    about_answer = trust.rung in ("mean", "confidence", "answer-confidence")
+    can = answers and about_answer and not trust.caps
+    return "rank" if assume and can else "answer"
 
 
 def unrestricted(moments: MomentRows) -> MomentRows:
@@ -212,7 +272,10 @@ def unrestricted(moments: MomentRows) -> MomentRows:
 
 
 def with_assertions(
-    moments: MomentRows, rows: Rows, asserted: list[Assertion], bounds: list[float]
+    moments: MomentRows,
+    rows: Rows,
+    asserted: tuple[Assertion, ...],
+    bounds: list[float],
 ) -> tuple[MomentRows, Rows]:
     """Add asserted rows, whose coefficients depend on the primary cell.
 

@@ -14,6 +14,8 @@ from functools import cached_property
 
 import numpy as np
 
+from trueup import _sketch
+from trueup._render import html_table
 from trueup._validate import Floats
 from trueup.core.losses import Deployment
 from trueup.core.moments import MomentRows
@@ -117,7 +119,7 @@ class Certificate:
     Examples
     --------
     >>> import trueup
-    >>> proof = trueup.fit([0.1, 0.7], [0.5, 0.5]).certificate
+    >>> proof = trueup.fit([0.1, 0.7], [0.5, 0.5], cells="exact").certificate
     >>> round(proof.guaranteed_improvement, 6), round(proof.gap, 6)
     (0.02, 0.0)
     >>> round(proof.break_even_reference_error, 6)
@@ -190,3 +192,27 @@ class Certificate:
             f"Certificate({self.loss} loss falls by at least "
             f"{self.guaranteed_improvement:.6g}, gap {self.gap:.1e}; {self.assumption})"
         )
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("guaranteed improvement", f"{self.guaranteed_improvement:.6g}"),
+            ("loss", self.loss),
+            ("reference trusted for", self.trust + (" with caps" if self.caps else "")),
+            ("reference error allowed", f"{self.reference_error:g}"),
+            ("at most, with another map", f"{self.upper_bound:.6g}"),
+        ]
+        notes = [self.assumption, *self.notes]
+        if not self.supported and self.reason:
+            notes.insert(0, f"Nothing is guaranteed: {self.reason}.")
+        shown = [
+            ("items of the fit", self.fitted),
+            ("other items", self.certified),
+            ("guaranteed", self.guaranteed_improvement),
+        ]
+        if self.fitted == self.certified:  # nothing was sampled
+            shown = shown[2:]
+        picture = _sketch.bars(
+            shown, summary=f"Guaranteed improvement {self.guaranteed_improvement:.4g}."
+        )
+        table = html_table("Certificate", ("", ""), rows, notes)
+        return _sketch.beside(table, picture)

@@ -9,12 +9,14 @@ from typing import cast
 
 import numpy as np
 
-from trueup import _validate
+from trueup import _sketch, _validate
+from trueup._render import html_table
 from trueup._validate import Floats, Ints
 from trueup.core.joint import JointTable
 from trueup.core.losses import Deployment, LogLoss, ProperLoss, get_loss
 from trueup.core.moments import Trust, choose_trust
 from trueup.core.reports import Distributions
+from trueup.core.stated import stated
 from trueup.errors import GapWarning, InvalidReportError
 from trueup.solve import conic, lazily
 from trueup.solve.certificate import Bound, Certificate, lower_bound
@@ -23,6 +25,9 @@ from trueup.solve.rounding import Witness, round_to_witness, upper_bound
 from trueup.solve.worst_case import break_even, worst_case
 
 POPULATION = "the joint table of {n_items:,} items is taken as the population"
+
+_MOST_DOTS = 400
+"""Of the picture that notebooks show."""
 
 NOTHING_TO_GAIN = (
     "no contradiction was found: some truth fits both predictors as they are. "
@@ -90,6 +95,32 @@ class Projection:
             f"{len(table.reference):,} reports, guaranteed improvement "
             f"{self.certificate.guaranteed_improvement:.6g}, "
             f"gap {self.certificate.gap:.1e})"
+        )
+
+    def _repr_html_(self) -> str:
+        table, proof = self.joint, self.certificate
+        rows = [
+            ("loss", self.loss.name),
+            ("guaranteed improvement", f"{proof.guaranteed_improvement:.6g}"),
+            ("gap", f"{proof.gap:.1e}"),
+            ("primary reports", f"{len(table.primary):,}"),
+            ("reference reports", f"{len(table.reference):,}"),
+        ]
+        shown = html_table("Projection", ("", ""), rows, [proof.assumption])
+        return _sketch.beside(shown, self._picture())
+
+    def _picture(self) -> str:
+        better = self.deployed.deployment.reports
+        if better is None:
+            return ""
+        old, new = stated(self.joint.primary), stated(better)
+        shares = self.joint.primary_shares
+        largest = np.argsort(-shares, kind="stable")[:_MOST_DOTS]
+        return _sketch.dots(
+            np.column_stack([old.values, new.values, shares])[largest].tolist(),
+            limits=(old.low, old.high),
+            labels=(f"{old.title} before", f"{old.title} after"),
+            summary=f"What the projection makes of {old.title}: old against new.",
         )
 
 

@@ -7,17 +7,22 @@ estimate of a number that is at most the true improvement (METHOD section 6).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 
 from trueup._arrays import group_sums
-from trueup._validate import Floats
-from trueup.core.assertions import Assertion, make_assertion
+from trueup._validate import Bools, Floats
+from trueup.core.assertions import Assertion, make_assertions
 from trueup.core.identification import Identification
 from trueup.core.moments import MomentRows, Trust, as_trusted, pooled_rows
-from trueup.core.resolution import PrimaryCells, ReferenceCells, Resolution
+from trueup.core.resolution import (
+    PrimaryCells,
+    ReferenceCells,
+    Resolution,
+    out_of_order,
+)
 from trueup.solve.adaptive import Sample, unrestricted
 from trueup.solve.problem import Rows
 from trueup.solve.worst_case import least_gain
@@ -37,6 +42,10 @@ class Multipliers:
     asserted: tuple[Assertion, ...]
     weights: Floats
     """(assertions,) their multipliers, never positive."""
+
+    def scaled(self, factor: float) -> Multipliers:
+        """All multipliers times a positive factor: as valid as any."""
+        return replace(self, table=factor * self.table, weights=factor * self.weights)
 
     @property
     def steepness(self) -> float:
@@ -83,7 +92,7 @@ def best_on_coarse_cells(
     )
     weights = _best_assertion_weights(
         lambda trial: programme.solve(trial)[0],
-        len(assume),
+        [one.name for one in programme.asserted],
         scale=float(np.abs(gain).max()),
     )
     value, found = programme.solve(weights)
@@ -124,7 +133,7 @@ class _Coarse:
     ) -> Self:
         stated, about = as_trusted(sample.reference, trust)
         least = resolution.certify_items
-        n_bins = min(resolution.reference_bins, max(1, len(sample) // least))
+        n_bins = min(resolution.certify_bins, max(1, len(sample) // least))
         cells = ReferenceCells.build(
             stated,
             trust.rung,
@@ -137,10 +146,13 @@ class _Coarse:
         cell = cells.assign(stated, sample.groups)
         items = np.arange(len(sample))
         moments = unrestricted(pooled_rows(stated, about, items, cell, sample.shares))
-        where, n_cells = primary_cells.assign(sample.primary), primary_cells.n_cells
-        asserted = tuple(
-            make_assertion(name, sample.primary, sample.reference, where, n_cells)
-            for name in assume
+        asserted = make_assertions(
+            assume,
+            sample.primary,
+            sample.reference,
+            sample.shares,
+            cells=primary_cells,
+            resolution=resolution,
         )
         return cls(sample, trust, cells, moments, primary_cells, asserted, gain, size)
 
@@ -163,17 +175,20 @@ class _Coarse:
 
 
 def _best_assertion_weights(
-    value_of: Callable[[Floats], float], n_assertions: int, *, scale: float
+    value_of: Callable[[Floats], float], names: list[str], *, scale: float
 ) -> Floats:
-    """Golden-section search for each assertion's multiplier in turn; concave."""
-    weights = np.zeros(n_assertions)
-    for one in range(n_assertions):
+    """Golden-section search for the multiplier of each assertion in turn; concave.
+
+    Rows of one assertion share theirs: a multiplier for each level of confidence would
+    follow the noise of its few items.
+    """
+    weights = np.zeros(len(names))
+    for name in dict.fromkeys(names):
+        rows = np.array([one == name for one in names])
         low, high = -8 * max(scale, 1e-9), 0.0
 
-        def value(x: float, one: int = one) -> float:
-            trial = weights.copy()
-            trial[one] = x
-            return value_of(trial)
+        def value(x: float, rows: Bools = rows) -> float:
+            return value_of(np.where(rows, x, weights))
 
         a, b = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
         at_a, at_b = value(a), value(b)
@@ -187,7 +202,7 @@ def _best_assertion_weights(
                 a = high - _GOLDEN * (high - low)
                 at_a = value(a)
         best = (low + high) / 2
-        weights[one] = best if value(best) > value(0.0) else 0.0
+        weights[rows] = best if value(best) > value(0.0) else 0.0
     return weights
 
 
@@ -217,6 +232,7 @@ def _assertions_of_items(
     pull = np.zeros((len(sample), sample.primary.n_outcomes))
     cell = primary_cells.assign(sample.primary)
     for one, weight in zip(asserted, weights, strict=True):
-        base += weight * one.targets(sample.reference)
-        pull += weight * one.coefficients[cell]
-    return base, pull
+        if weight:
+            base += weight * one.targets(sample.reference)
+            pull += weight * one.coefficients[cell]
+    return base, out_of_order(pull, primary_cells.order(sample.primary))
