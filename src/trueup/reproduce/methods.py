@@ -23,7 +23,7 @@ from trueup.reproduce.scoring import Said
 from trueup.solve.certificate import Certificate
 
 INFORMATIVE_ERROR = 0.02
-"""Budget that goes with the assertion `informative`, fixed before any data."""
+"""Budget that goes with the assertions, fixed before any data."""
 
 GIVEN, SUPERVISED, LABEL_FREE, PAPER, ADAPTIVE = (
     "as given",
@@ -171,6 +171,14 @@ _RUNGS: dict[str, tuple[str, dict[str, Any]]] = {
         {
             "trust": "mean",
             "assume": "informative",
+            "reference_error": INFORMATIVE_ERROR,
+        },
+    ),
+    "informative-by-confidence": (
+        f"confidence up to {INFORMATIVE_ERROR:g}, informative by confidence",
+        {
+            "trust": "confidence",
+            "assume": "informative-by-confidence",
             "reference_error": INFORMATIVE_ERROR,
         },
     ),
