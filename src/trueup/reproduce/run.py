@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,6 +56,7 @@ def run_study(
     *,
     title: str = "The paper's experiment",
     notes: Sequence[str] = (),
+    asked: Mapping[str, Any] | None = None,
     methods: Sequence[Method] = METHODS,
     drop_unpaired: bool = False,
     progress: Callable[[Step], None] = lambda _: None,
@@ -71,6 +72,8 @@ def run_study(
         the results of single pairs.
     notes
         Sentences below the title.
+    asked
+        How models were asked, where they were, for ``config.json``.
     methods
         Which rows; ``instruct`` is always needed.
     drop_unpaired
@@ -101,7 +104,7 @@ def run_study(
             n_reused += 1
         results.append(result)
     tables = make_tables(results)
-    config = _config(title, pairs, results)
+    config = _config(title, pairs, results, asked)
     written = {
         "tables.md": render.markdown(title, tables, notes),
         "tables.csv": render.csv_text(results),
@@ -115,7 +118,10 @@ def run_study(
 
 
 def _config(
-    title: str, pairs: Sequence[PairSpec], results: Sequence[dict[str, Any]]
+    title: str,
+    pairs: Sequence[PairSpec],
+    results: Sequence[dict[str, Any]],
+    asked: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
     """What decides about the numbers; no path of the machine it ran on."""
     return {
@@ -129,6 +135,7 @@ def _config(
             "fitted_on": "the evaluation items' own unlabelled outputs",
         },
         "informative_reference_error": INFORMATIVE_ERROR,
+        "asked": None if asked is None else dict(asked),
         "pairs": [
             {
                 "model": spec.model,
