@@ -73,7 +73,7 @@ def held_out():
                 marks=False,
             )
         )
-        panels.append(Panel(pair, series, x_log=True, x_ticks=(100, 500, 2000, 4900)))
+        panels.append(Panel(pair, series, x_log=True, x_ticks=(100, 300, 1000, 3000)))
     return figure(
         "The paper's mode on items it was not fitted on",
         panels,

@@ -1,6 +1,6 @@
 """What the paper does not measure: its mode on items it was not fitted on.
 
-    python experiments/paper_study/measure.py DIR [--quick]
+    python experiments/paper_study/measure.py DIR [--quick] [--only held_out]
 
 DIR holds ``mmlu10k/logits.parquet``. Writes ``held_out.csv`` (real pairs: sample size,
 step, held-out gain) and ``small_cells.csv`` (worlds with a known truth: items in a
@@ -23,9 +23,9 @@ from trueup.reproduce.scoring import Said, gain
 
 HERE = Path(__file__).parent
 PAIRS = ("Llama-2-7b", "DeepSeek-LLM-7b", "Yi-6B")
-SIZES = (100, 200, 500, 1000, 2000, 4900)
+SIZES = (100, 300, 1000, 3000)
 STEPS = (0.01, 0.05, 0.2)
-N_DRAWS = 4
+N_DRAWS = 3
 WORLDS = {"calibrated": 1.0, "overconfident": 2.5}
 """Power to which the primary's distributions are raised."""
 WORLD_SIZES = (400, 1600)
@@ -174,10 +174,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, metavar="DIR")
     parser.add_argument("--quick", action="store_true", help="a few minutes less")
+    parser.add_argument("--only", choices=["held_out", "small_cells"])
     options = parser.parse_args()
     warnings.simplefilter("ignore", trueup.TrueupWarning)
-    write(HERE / "small_cells.csv", small_cells(options.quick))
-    write(HERE / "held_out.csv", held_out(options.folder, options.quick))
+    if options.only != "held_out":
+        write(HERE / "small_cells.csv", small_cells(options.quick))
+    if options.only != "small_cells":
+        write(HERE / "held_out.csv", held_out(options.folder, options.quick))
 
 
 if __name__ == "__main__":
