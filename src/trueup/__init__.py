@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from trueup.audit.audit import audit
     from trueup.audit.bounds import bounds, compare, worst_case_improvement
     from trueup.core.cells import Step
+    from trueup.core.generator_loss import GeneratorLoss
     from trueup.core.joint import JointTable
     from trueup.core.reports import AnswerConfidence, PointReport
     from trueup.errors import TrueupError, TrueupWarning
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AnswerConfidence",
     "Certificate",
+    "GeneratorLoss",
     "JointTable",
     "PointReport",
     "Projection",
@@ -49,6 +51,7 @@ _HOMES = {
     **_EXTRAS,
     "AnswerConfidence": "trueup.core.reports",
     "Certificate": "trueup.solve.certificate",
+    "GeneratorLoss": "trueup.core.generator_loss",
     "JointTable": "trueup.core.joint",
     "PointReport": "trueup.core.reports",
     "Projection": "trueup.solve.projection",

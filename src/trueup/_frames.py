@@ -10,6 +10,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from trueup.errors import InvalidInputError
+
 _LIBRARIES = {
     "_duckdb",
     "cudf",
@@ -39,6 +41,20 @@ def is_frame(value: object) -> bool:
     kind = type(value)
     home = kind.__module__.partition(".")[0]
     return home in _LIBRARIES and kind.__name__ in _FRAMES
+
+
+def named_column(frame: object, given: Any, name: str) -> Any:  # noqa: ANN401 - values
+    """Values one an item, or those of the dataframe's column if its name is given."""
+    if not isinstance(given, str):
+        return given
+    if not is_frame(frame):
+        message = (
+            f"{name}={given!r} names a column, but primary is no dataframe.\n"
+            f"hint: pass {name} as one value an item."
+        )
+        raise InvalidInputError(message)
+    data = import_module("trueup.data.predictions")
+    return data.read_column(frame, given, "primary")
 
 
 def read_frame(frame: object, name: str, outcomes: tuple[Any, ...] | None) -> Any:  # noqa: ANN401 - reports, which lie above

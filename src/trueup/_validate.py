@@ -230,6 +230,9 @@ def outcome_labels(values: Iterable[Any], name: str) -> tuple[Label, ...]:
         if is_missing(label) or not isinstance(label, str | int | float | bool):
             message = f"{name}: an outcome must be text or a number, got {label!r}."
             raise InvalidInputError(message)
+        if isinstance(label, float) and not np.isfinite(label):
+            message = f"{name}: an outcome must be a finite number, got {label!r}."
+            raise InvalidInputError(message)
     if len(set(labels)) < len(labels):
         twice = next(label for label in labels if labels.count(label) > 1)
         message = f"{name}: outcome {twice!r} is named more than once."

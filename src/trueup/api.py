@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from trueup import _validate
+from trueup._frames import named_column
 from trueup.core.assertions import check_assertions
 from trueup.core.cells import Auto, Cells, get_cells
 from trueup.core.losses import LogLoss, get_loss
@@ -57,7 +58,8 @@ def fit(
         (n, K) arrays, 1-D arrays of P(outcome 1), :class:`AnswerConfidence`,
         :class:`PointReport` or dataframes (pandas, polars, pyarrow, DuckDB) with the
         columns of prediction files, in any combination. Two dataframes that name
-        their items are paired by ``item_id``, in the order of the primary.
+        their items are paired by ``item_id``, in the order of the primary; ``groups``,
+        ``blocks`` and ``sample_weight`` may then name columns of the primary.
     loss
         ``brier`` (summed over outcomes), ``log``, ``spherical``, ``confidence``,
         ``zero-one``, ``squared``, ``pinball`` or ``expectile``; the canonical loss of
@@ -117,6 +119,9 @@ def fit(
     >>> round(m.certificate.guaranteed_improvement, 6)
     0.02
     """
+    groups = named_column(primary, groups, "groups")
+    blocks = named_column(primary, blocks, "blocks")
+    sample_weight = named_column(primary, sample_weight, "sample_weight")
     named = None if outcomes is None else tuple(outcomes)
     first, second = paired_reports(primary, reference, named)
     grid = get_cells(cells)

@@ -66,6 +66,23 @@ def test_items_that_only_one_frame_holds_are_named():
         trueup.fit(pl.DataFrame(PRIMARY), pl.DataFrame(REFERENCE).tail(3))
 
 
+def test_options_may_name_columns_of_the_primary(frames):
+    primary, reference = frames
+    table = pa.table(PRIMARY | {"topic": [1, 2, 1, 2], "n": [1, 2, 3, 4]})
+    named = trueup.fit(
+        table, reference, cells="exact", groups="topic", sample_weight="n"
+    )
+    given = trueup.fit(
+        P, R, cells="exact", groups=[1, 2, 1, 2], sample_weight=[1, 2, 3, 4]
+    )
+
+    assert named.apply(primary) == pytest.approx(given.apply(P))
+    with pytest.raises(trueup.TrueupError, match="there is no column 'subject'"):
+        trueup.fit(table, reference, groups="subject")
+    with pytest.raises(trueup.TrueupError, match="primary is no dataframe"):
+        trueup.fit(P, R, groups="subject")
+
+
 def test_frames_without_a_schema_say_what_to_do():
     with pytest.raises(trueup.TrueupError, match="name them p_<outcome>"):
         trueup.fit(pd.DataFrame({"x": ["a"]}), pd.DataFrame({"x": ["a"]}))

@@ -41,7 +41,7 @@ def llama_server(weights):
     """llama.cpp's own HTTP server on loopback; ends with its last reference."""
     from trueup.elicit.backends.embedded import _start
 
-    server = _start(Path(weights), 4096, 1, 1)
+    server = _start(Path(weights), 4096, 1, 1, private=False)
     assert server.listening_address.startswith("http://127.0.0.1:")
     return server
 

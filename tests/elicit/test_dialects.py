@@ -53,22 +53,29 @@ def _chat(body, k=20):
     return reply | {"usage": {"prompt_tokens": len(said.split()) + 3 * closed}}
 
 
+def _by_id(prompt, numbers):
+    """What a server says about the tokens that were named."""
+    listed = drawn_logprobs(prompt, "ABC")
+    said = {IDS[token]: value for token, value in listed.items() if token in IDS}
+    return {f"token_id:{number}": said.get(number, -20.0) for number in numbers}
+
+
 def vllm(route, body, headers, *, by_id=True, cap=20):
     if route == "/v1/models":
         return models("vllm")
     if route == "/tokenize":
         return {"tokens": [IDS[body["prompt"]]], "count": 1}
+    named = body.get("logprob_token_ids") if by_id else None
+    if named and not body.get("logprobs"):
+        return _refused("when using logprob_token_ids, logprobs must be set")
     if route == "/v1/chat/completions":
+        if named:
+            return chat_reply(" A", _by_id(_conversation(body), named))
         return _refused("cap") if body.get("top_logprobs", 0) > cap else _chat(body)
     if route != "/v1/completions":
         return NOT_FOUND
-    if by_id and "logprob_token_ids" in body:
-        listed = drawn_logprobs(body["prompt"], "ABC")
-        named = {
-            f"token_id:{IDS[token]}": v for token, v in listed.items() if token in IDS
-        }
-        rest = {f"token_id:{n}": -20.0 for n in body["logprob_token_ids"]}
-        return legacy_shape(rest | named)
+    if named:
+        return legacy_shape(_by_id(body["prompt"], named))
     if body.get("logprobs", 0) > cap:
         return _refused(f"max_logprobs is {cap}")
     return legacy_shape(_top(body["prompt"], body.get("logprobs", 1)))
@@ -189,6 +196,19 @@ def test_options_are_asked_for_by_id_where_that_works(script, few_questions, tmp
 
     assert "options are read by their ids" in said
     assert set(server.asked(route)[-1][field]) == set(IDS.values())
+
+
+def test_answers_after_reasoning_are_asked_for_by_id_too(few_questions, tmp_path):
+    found, server, said = _asked(vllm, "instruct", few_questions, tmp_path)
+    last = server.asked("/v1/chat/completions")[-1]
+    expected = drawn_logprobs(_conversation(last), "ABC")
+
+    assert "options are read by their ids" in said
+    assert set(last["logprob_token_ids"]) == set(IDS.values())
+    assert any(
+        report.logprobs == pytest.approx([expected[f" {x}"] for x in "ABC"], abs=1e-4)
+        for report in found.reports
+    )
 
 
 def test_an_older_vllm_is_asked_for_as_many_tokens_as_it_lists(few_questions, tmp_path):

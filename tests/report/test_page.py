@@ -120,7 +120,7 @@ def test_selecting_a_rung_draws_its_curve(look):
         "old => document.querySelector('#fig-curve svg').outerHTML !== old", arg=before
     )
     mean = next(row for row in binary().guarantees if row.title == "mean")
-    assert f"{mean.break_even_reference_error:.3g}" in _figure(page, "curve")
+    assert f"{mean.guaranteed_until:.3g}" in _figure(page, "curve")
     assert page.said == []
 
 

@@ -70,15 +70,15 @@ def test_curves_fall_from_the_guarantee_to_zero_at_the_break_even(situation):
         assert (np.diff(values) <= 1e-9).all()
         at_used = values[curve.errors.index(used)]
         assert at_used == pytest.approx(row.guaranteed_improvement, abs=1e-8)
-        if math.isfinite(row.break_even_reference_error):
-            beyond = np.array(curve.errors) >= row.break_even_reference_error - 1e-12
+        if math.isfinite(row.guaranteed_until):
+            beyond = np.array(curve.errors) >= row.guaranteed_until - 1e-12
             assert values[beyond] == pytest.approx(0, abs=1e-7)
 
 
 def test_an_exact_table_has_the_exact_break_even_of_its_map():
     fitted = trueup.fit([0.1, 0.7], [0.5, 0.5], cells="exact")
 
-    assert table().guarantee.break_even_reference_error == pytest.approx(
+    assert table().guarantee.guaranteed_until == pytest.approx(
         fitted.certificate.break_even_reference_error
     )
     assert table().contradictions.break_even_reference_error == pytest.approx(0.1)
@@ -267,3 +267,25 @@ def test_bets_are_told_in_words():
     assert bet([-0.2, -0.2], "AB") == "pays 0.2 whatever happens"
     assert bet([0, 0], "AB") == "neither pays nor receives"
     assert bet([-1, -1, 0, 0], "ABCD") == "pays 1 if A or B happens"
+
+
+def test_what_is_optional_ends_with_the_time_and_is_named():
+    primary, reference, _ = worlds(300, 3)
+    fitted = trueup.fit(primary, reference, cells="auto")
+    summary = summarise(fitted, primary, reference, time_limit=0)
+
+    assert {row.loss for row in summary.guarantees} == {"brier"}
+    assert len(summary.guarantees) == 5
+    assert [one.split(":")[0] for one in summary.left_out] == [
+        "log loss",
+        "spherical loss",
+    ]
+    assert "no time was left" in render(summary, "html")
+
+
+def test_a_map_fitted_elsewhere_is_told():
+    primary, reference, _ = worlds(300, 3)
+    fitted = trueup.fit(primary, reference, cells="auto")
+    summary = summarise(fitted, primary[:200], reference[:200], time_limit=0)
+
+    assert any("fitted on 300 items" in note for note in summary.assumption.notes)

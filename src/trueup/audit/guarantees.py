@@ -88,7 +88,8 @@ def guarantee_curve(
     lower, upper = break_even
     solved: list[Optimum] = []
     for error in errors[errors < upper]:
-        known = solved[-1].needed if solved else None
+        known = solved[-1].start if solved else None
+        known = None if known is None else known.for_another()
         solved.append(certified_optimum(at_error(problem, error), loss, known))
     own = np.zeros(len(errors))
     own[: len(solved)] = [optimum.value for optimum in solved]

@@ -6,11 +6,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from trueup._validate import Bools, Floats
+from trueup._validate import Floats
 from trueup.core.losses import Deployment, ProperLoss
 from trueup.solve.certificate import Bound, lower_bound
-from trueup.solve.lazily import all_but_caps, solve_from
+from trueup.solve.conic import Start
+from trueup.solve.lazily import solve
 from trueup.solve.problem import ProjectionProblem
+from trueup.solve.rounding import gap_wanted
 from trueup.solve.worst_case import worst_case
 
 
@@ -26,26 +28,27 @@ class Optimum:
     multipliers: Floats
     line: Bound
     """The same map and multipliers under any other reference error."""
-    needed: Bools
-    """(moment rows,) the moments that were needed to find it."""
+    start: Start | None
+    """Where a similar problem may begin."""
 
 
 def certified_optimum(
-    problem: ProjectionProblem, loss: ProperLoss, needed: Bools | None = None
+    problem: ProjectionProblem, loss: ProperLoss, start: Start | None = None
 ) -> Optimum:
     """Project once; the map may draw answers, which is then the best there is.
 
-    ``needed`` are moments to begin with, from a similar problem.
+    ``start`` is where a similar problem ended.
     """
-    start = all_but_caps(problem.moments) if needed is None else needed
-    iterate, needed = solve_from(problem, loss, start)
+    iterate = solve(problem, loss, start=start)
     primary = loss.vectors(problem.atoms)
     deployed = loss.deploy(problem.atoms, iterate.solved)
     error, multipliers = problem.reference_error, iterate.multipliers
     bound = lower_bound(problem, primary, deployed, multipliers)
-    exact, best = worst_case(problem, primary, deployed)
-    if exact.at(error) > bound.at(error):
-        bound, multipliers = exact, best
+    wanted = gap_wanted(max(iterate.lower, 0.0), primary)
+    if not iterate.lower - bound.at(error) <= wanted:
+        exact, best = worst_case(problem, primary, deployed)
+        if exact.at(error) > bound.at(error):
+            bound, multipliers = exact, best
     if bound.at(error) <= 0:  # nothing is certified, so nothing is changed
         deployed = loss.identity(problem.atoms)
         multipliers = np.zeros(problem.moments.n_rows)
@@ -57,7 +60,7 @@ def certified_optimum(
         distributions=iterate.distributions,
         multipliers=multipliers,
         line=line,
-        needed=needed,
+        start=iterate.start,
     )
 
 

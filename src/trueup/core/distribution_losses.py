@@ -15,7 +15,7 @@ from trueup.core.reports import Distributions, Reports
 from trueup.core.simplex import normalise_rows, project_rows, simplex_from_norm
 
 
-class _DistributionLoss(ProperLoss):
+class DistributionLoss(ProperLoss):
     """A loss on whole distributions; h itself is deployed."""
 
     def deploy(self, reports: Reports, solved: Solved) -> Deployment:
@@ -39,7 +39,7 @@ class _DistributionLoss(ProperLoss):
         """Argmin over h in the simplex of D(h, r) - <tilt, h>."""
 
 
-class BrierLoss(_DistributionLoss):
+class BrierLoss(DistributionLoss):
     """Brier loss summed over outcomes, in [0, 2].
 
     sum_k (r_k - 1[y = k])^2. For two outcomes this is *twice* (p - y)^2.
@@ -71,7 +71,7 @@ class BrierLoss(_DistributionLoss):
         return project_rows(stated + solved.tilt / 2)
 
 
-class LogLoss(_DistributionLoss):
+class LogLoss(DistributionLoss):
     """Logarithmic loss -log r_y in nats; infinite where a zero comes true."""
 
     name = "log"
@@ -96,7 +96,7 @@ class LogLoss(_DistributionLoss):
         return normalise_rows(np.exp(exponent - exponent.max(axis=1, keepdims=True)))
 
 
-class SphericalLoss(_DistributionLoss):
+class SphericalLoss(DistributionLoss):
     """Spherical loss -r_y / |r|, in [-1, 0]."""
 
     name = "spherical"

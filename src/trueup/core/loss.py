@@ -28,6 +28,8 @@ class Solved:
     """(n, K) mu: the slope by which the generator at h exceeds that at the report."""
     possible: Bools
     """(n, K) outcomes that some admissible truth allows for the report."""
+    distributions: Floats | None = None
+    """(n, K) h itself, where a solver found it without a tilt in closed form."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

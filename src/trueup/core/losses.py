@@ -12,6 +12,7 @@ from trueup.core.answer_losses import (
     ZeroOneLoss,
 )
 from trueup.core.distribution_losses import BrierLoss, LogLoss, SphericalLoss
+from trueup.core.generator_loss import GeneratorLoss
 from trueup.core.loss import Deployment, ProperLoss, Solved
 from trueup.core.point_losses import ExpectileLoss, PinballLoss, SquaredLoss
 from trueup.core.properties import Property
@@ -23,6 +24,7 @@ __all__ = [
     "ConfidenceLoss",
     "Deployment",
     "ExpectileLoss",
+    "GeneratorLoss",
     "HeldAnswerLoss",
     "HeldModeLoss",
     "LogLoss",
@@ -49,8 +51,12 @@ _FACTORIES: dict[str, Callable[[Property], ProperLoss]] = {
 LOSSES = tuple(_FACTORIES)
 
 
-def get_loss(name: str | None, about: Property) -> ProperLoss:
-    """The named loss for a property, or the property's canonical one."""
+def get_loss(name: str | ProperLoss | None, about: Property) -> ProperLoss:
+    """The named loss for a property, its canonical one, or the user's own."""
+    if isinstance(name, ProperLoss):
+        if isinstance(name, GeneratorLoss) and about.name != "distribution":
+            raise UnsuitableLossError.of(name.name, about.title, about.losses)
+        return name
     chosen = about.losses[0] if name is None else name
     if chosen not in _FACTORIES:
         raise UnknownNameError.of("loss", chosen, LOSSES)

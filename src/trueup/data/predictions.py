@@ -207,6 +207,18 @@ def read_predictions(
     return Predictions(called, reports, columns, table, given, notes)
 
 
+def read_column(frame: object, column: str, name: str) -> Objects:
+    """One column of a dataframe as Python values."""
+    table = frames.to_table(frame, name)
+    if column not in table.column_names:
+        raise PredictionFileError.of(
+            name,
+            f"there is no column {column!r}.",
+            f"the columns are {listed(table.column_names)}",
+        )
+    return objects(table.column(column))
+
+
 def _decoded(table: pa.Table) -> pa.Table:
     """Columns of categories as the values they stand for."""
     import pyarrow as pa

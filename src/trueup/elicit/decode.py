@@ -195,7 +195,7 @@ def _token(entry: Any) -> TokenLogprob:  # noqa: ANN401 - whatever the server se
     raw = entry.get("bytes")
     text = entry["token"]
     number = entry.get("id")
-    if number is None and text.startswith("token_id:"):
+    if text.startswith("token_id:"):
         number = int(text[len("token_id:") :])
     return TokenLogprob(
         text, _number(entry["logprob"]), number, bytes(raw) if raw else None

@@ -16,7 +16,7 @@ import numpy as np
 from trueup._render import json_number
 from trueup._validate import Floats, Label, outcome_labels
 from trueup.core.cells import Cells, Step, get_cells
-from trueup.core.losses import LOSSES
+from trueup.core.losses import get_loss
 from trueup.core.properties import (
     AnswerConfidenceProperty,
     DistributionProperty,
@@ -72,10 +72,8 @@ def to_json(fitted: ReportMap) -> dict[str, Any]:
 
 def _read_format_1(content: dict[str, Any]) -> ReportMap:
     outcomes = outcome_labels(content["outcomes"], "outcomes")
-    if content["loss"] not in LOSSES:
-        message = f"unknown loss {content['loss']!r}"
-        raise ValueError(message)
     rule = _parse_rule(content, outcomes)
+    get_loss(str(content["loss"]), rule.about)  # refuses one that does not fit
     n_reports = len(rule.fitted) if isinstance(rule, Table) else 0
     shape = (n_reports, len(outcomes))
     draw, drawn = content["randomised"], None

@@ -40,7 +40,7 @@ def _guaranteed(given: Material, chosen: Guarantee) -> str:
             f"{primary} is calibrated, only that {reference} cannot show otherwise."
         )
     sure = " (with 95 % confidence)" if given.is_sampled else ""
-    until = chosen.break_even_reference_error
+    until = chosen.guaranteed_until
     limit = (
         f" Some improvement stays guaranteed while {reference}’s calibration error is "
         f"below {number(until)}."

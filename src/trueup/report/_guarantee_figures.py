@@ -181,7 +181,7 @@ def _marks(summary: ReportSummary, x: Spec) -> list[Spec]:
 
 def _end(row: Guarantee, last: float) -> Spec:
     """Where a guarantee ends, and what is written there."""
-    end = row.break_even_reference_error
+    end = row.guaranteed_until
     label = f"break-even {_words.number(end)}"
     if end == 0:
         label = "nothing guaranteed at any error"

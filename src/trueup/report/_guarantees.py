@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 
 from trueup.audit.bounds import worst_case_improvement
 from trueup.audit.guarantees import ladder
-from trueup.core.losses import LogLoss, get_loss
 from trueup.errors import TrueupError
-from trueup.report._material import Material, Progress, quiet
+from trueup.report._material import Material, Progress, part, quiet
 from trueup.report._words import belief, loss_title, rung_title
 from trueup.report.summary import Curve, Guarantee
 from trueup.solve.certificate import Certificate
 
 _POINTS = 26
-_REFITS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.2)
+_REFITS = (0.3, 0.6, 0.9, 1.2)
 """Errors at which the map is fitted again, in units of its break-even."""
 _NO_REACH = 0.05
 """How far a curve is drawn that is zero everywhere."""
@@ -30,62 +28,86 @@ def chosen_guarantee(given: Material) -> Guarantee:
     return _guarantee(given, given.fitted.certificate, is_chosen=True)
 
 
-def all_guarantees(
+def certificate_break_even(given: Material) -> float:
+    """The break-even on the map's certificate, unless that would take too long."""
+    if not given.is_sampled and not _is_small(given):
+        return chosen_guarantee(given).guaranteed_until
+    return given.fitted.certificate.break_even_reference_error
+
+
+def own_guarantees(
     given: Material, chosen: Guarantee, progress: Progress
-) -> tuple[tuple[Guarantee, ...], tuple[str, ...]]:
-    """Every rung the reference has, under every loss that fits; and what was left out.
+) -> tuple[list[Guarantee], list[str]]:
+    """Every rung the reference has, under the map's own loss; and what was left out.
 
     Each is fitted with the options of the map the report is about.
     """
-    wanted = list(_wanted(given))
-    rows, left_out = [], []
-    for place, (loss, rung, caps) in enumerate(wanted):
-        progress(
-            f"guarantee at rung {rung_title(rung, caps)}, {loss_title(loss)}",
-            place / len(wanted),
-        )
+    return _fitted(given, chosen, [chosen.loss], progress)
+
+
+def other_guarantees(
+    given: Material, chosen: Guarantee, progress: Progress
+) -> tuple[list[Guarantee], list[str]]:
+    """The same under every other loss that fits, as far as there is time."""
+    about = given.primary.about
+    others = [loss for loss in about.losses if loss != chosen.loss]
+    if not others:
+        return [], []
+    if not given.is_sampled and not _is_small(given):
+        size = f"{len(given.joint.counts):,} pairs of reports"
+        return [], [f"other losses: slow with {size}; cells='auto' is not"]
+    left_out = []
+    if _has_zeros(given) and "log" in others:
+        others.remove("log")
+        zeros = "the primary rules out outcomes by a probability of zero"
+        left_out.append(f"log loss: infinite, because {zeros}")
+    rows, more = _fitted(given, chosen, others, progress)
+    return rows, left_out + more
+
+
+def _fitted(
+    given: Material, chosen: Guarantee, losses: list[str], progress: Progress
+) -> tuple[list[Guarantee], list[str]]:
+    rows: list[Guarantee] = []
+    left_out: list[str] = []
+    for place, loss in enumerate(losses):
+        ends = place / len(losses), (place + 1) / len(losses)
+        found = _ladder_of(given, chosen, loss, part(progress, *ends))
+        if found is None:
+            left_out.append(f"{loss_title(loss)}: no time was left (time_limit)")
+            continue
+        rows += found[0]
+        left_out += found[1]
+    return rows, left_out
+
+
+def _ladder_of(
+    given: Material, chosen: Guarantee, loss: str, progress: Progress
+) -> tuple[list[Guarantee], list[str]] | None:
+    """One loss at every rung; None where it is optional and time ran out."""
+    rungs = ladder(given.joint, given.trust)
+    rows: list[Guarantee] = []
+    left_out: list[str] = []
+    for step, (rung, caps) in enumerate(rungs):
+        title = rung_title(rung, caps)
+        progress(f"guarantee at rung {title}, {loss_title(loss)}", step / len(rungs))
         if (loss, rung, caps) == (chosen.loss, chosen.rung, chosen.caps):
             rows.append(chosen)
             continue
+        if loss != chosen.loss and given.is_late:
+            return None
         try:
-            again = given.fit(
-                loss=loss, rung=rung, caps=caps, error=given.trust.reference_error
-            )
+            rows.append(_again(given, loss, rung, caps))
         except TrueupError as error:
             reason = str(error).split("\nhint:", maxsplit=1)[0]
-            left_out.append(f"{loss_title(loss)} at {rung_title(rung, caps)}: {reason}")
-            continue
-        rows.append(_guarantee(given, again.certificate, is_chosen=False))
-    return tuple(rows), (*_undefined(given), *left_out)
+            left_out.append(f"{loss_title(loss)} at {title}: {reason}")
+    return rows, left_out
 
 
-def _wanted(given: Material) -> Iterator[tuple[str, str, bool]]:
-    own = given.fitted.loss
-    about = given.primary.about
-    others = [loss for loss in about.losses if loss != own]
-    if _is_slow(given):
-        others = []
-    undefined = _has_zeros(given)
-    for loss in (own, *others):
-        if isinstance(get_loss(loss, about), LogLoss) and undefined:
-            continue
-        for rung, caps in ladder(given.joint, given.trust):
-            yield loss, rung, caps
-
-
-def _is_slow(given: Material) -> bool:
-    """Whether fitting one loss more would take minutes: large tables, not cells."""
-    return not given.is_sampled and not _is_small(given)
-
-
-def _undefined(given: Material) -> list[str]:
-    if _is_slow(given):
-        size = f"{len(given.joint.counts):,} pairs of reports"
-        return [f"other losses: slow with {size}; cells='auto' is not"]
-    if "log" in given.primary.about.losses and _has_zeros(given):
-        zeros = "the primary rules out outcomes by a probability of zero"
-        return [f"log loss: infinite, because {zeros}"]
-    return []
+def _again(given: Material, loss: str, rung: str, caps: bool) -> Guarantee:
+    error = given.trust.reference_error
+    again = given.fit(loss=loss, rung=rung, caps=caps, error=error)
+    return _guarantee(given, again.certificate, is_chosen=False)
 
 
 def _has_zeros(given: Material) -> bool:
@@ -108,12 +130,12 @@ def _guarantee(given: Material, proof: Certificate, *, is_chosen: bool) -> Guara
         lower=proof.lower,
         optimism=proof.optimism,
         steepness=proof.steepness,
-        break_even_reference_error=_break_even(given, proof, is_chosen=is_chosen),
+        guaranteed_until=_until(given, proof, is_chosen=is_chosen),
         is_chosen=is_chosen,
     )
 
 
-def _break_even(given: Material, proof: Certificate, *, is_chosen: bool) -> float:
+def _until(given: Material, proof: Certificate, *, is_chosen: bool) -> float:
     """Where the guarantee, its allowance for sampling included, reaches zero.
 
     With its multipliers fixed the bound falls along a line. For a table the exact
@@ -131,24 +153,18 @@ def _is_small(given: Material) -> bool:
     return len(given.joint.counts) * given.joint.n_outcomes <= _MOST_EXACT
 
 
-def curves(
-    given: Material, rows: tuple[Guarantee, ...], progress: Progress
-) -> tuple[Curve, ...]:
-    """One curve a guarantee, and for the chosen one the best map for each error."""
-    found = [_line(given, row) for row in rows]
-    chosen = next((row for row in rows if row.is_chosen), None)
-    if chosen is None:
-        return tuple(found)
-    if not given.is_sampled and _is_small(given):
-        place = rows.index(chosen)
-        found[place] = _exact(given, chosen)
-    if 0 < chosen.break_even_reference_error < math.inf:
-        found.append(_fitted_again(given, chosen, progress))
-    return tuple(found)
+def curves(given: Material, rows: tuple[Guarantee, ...]) -> list[Curve]:
+    """One curve a guarantee: of its map, fitted once."""
+    return [
+        _exact(given, row)
+        if row.is_chosen and not given.is_sampled and _is_small(given)
+        else _line(given, row)
+        for row in rows
+    ]
 
 
 def _errors(row: Guarantee, used: float) -> tuple[float, ...]:
-    reach = row.break_even_reference_error
+    reach = row.guaranteed_until
     reach = reach if 0 < reach < math.inf else _NO_REACH
     grid = np.linspace(0, 1.25 * max(reach, used), _POINTS)
     return tuple(sorted({*grid.tolist(), reach, used}))
@@ -166,7 +182,7 @@ def _line(given: Material, row: Guarantee) -> Curve:
 def _exact(given: Material, row: Guarantee) -> Curve:
     """The exact worst case of a table's map at each error."""
     used = given.trust.reference_error
-    reach = row.break_even_reference_error
+    reach = row.guaranteed_until
     errors = tuple(sorted({*_errors(row, used)[::3], used, *_finite(reach)}))
     is_point = row.rung == "point"
     values = []
@@ -193,11 +209,19 @@ def _finite(number: float) -> list[float]:
     return [number] if math.isfinite(number) else []
 
 
-def _fitted_again(given: Material, row: Guarantee, progress: Progress) -> Curve:
-    errors = [step * row.break_even_reference_error for step in _REFITS]
-    values = []
-    for place, error in enumerate(errors):
-        progress("guarantee for larger reference errors", place / len(errors))
+def fitted_again(given: Material, row: Guarantee, progress: Progress) -> list[Curve]:
+    """The best map for each error, at the rung of the report; or nothing to show."""
+    used, until = given.trust.reference_error, row.guaranteed_until
+    if not 0 < until < math.inf:
+        return []
+    points = {used: row.guaranteed_improvement}
+    for place, step in enumerate(_REFITS):
+        progress("guarantee for larger reference errors", place / len(_REFITS))
+        if given.is_late:
+            break
+        error = step * until
         again = given.fit(loss=row.loss, rung=row.rung, caps=row.caps, error=error)
-        values.append(again.certificate.guaranteed_improvement)
-    return Curve(row.loss, row.title, "fitted again", tuple(errors), tuple(values))
+        points[error] = again.certificate.guaranteed_improvement
+    errors = tuple(sorted(points))
+    values = tuple(points[error] for error in errors)
+    return [Curve(row.loss, row.title, "fitted again", errors, values)]

@@ -319,7 +319,7 @@ def _beyond_break_even(
 ) -> str:
     """Say so where the labels refute what the guarantee rests on."""
     mine = next((one for one in rungs if one.title == own.title), None)
-    limit = own.break_even_reference_error
+    limit = own.guaranteed_until
     if own.guaranteed_improvement <= 0 or mine is None or mine.lower <= limit:
         return ""
     return (

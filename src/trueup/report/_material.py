@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -44,6 +46,8 @@ class Material:
     joint: JointTable
     trust: Trust
     warned: tuple[str, ...]
+    deadline: float
+    """On the clock of :func:`time.monotonic`: what is optional is left out then."""
 
     @classmethod
     def read(
@@ -58,6 +62,7 @@ class Material:
         sample_weight: object | None,
         blocks: Iterable[Any] | None,
         family: str | None,
+        time_limit: float | None,
     ) -> Self:
         """Check the input and apply the map."""
         if not isinstance(fitted, ReportMap):
@@ -97,12 +102,18 @@ class Material:
             joint=joint,
             trust=trust,
             warned=tuple(dict.fromkeys(map(str, warned))),
+            deadline=math.inf if time_limit is None else time.monotonic() + time_limit,
         )
 
     @property
     def is_sampled(self) -> bool:
         """Whether the certificate allows for sampling."""
         return isinstance(self.fitted.cells, Auto)
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the time for what is optional is used up."""
+        return time.monotonic() >= self.deadline
 
     @property
     def assume(self) -> tuple[str, ...]:
@@ -156,6 +167,15 @@ def recorded() -> Iterator[list[Warning]]:
             kept.append(one.message)
         else:
             warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+
+
+def part(progress: Progress, start: float, end: float) -> Progress:
+    """Progress of a part of the work, as progress of the whole."""
+
+    def told(what: str, share: float) -> None:
+        progress(what, start + (end - start) * share)
+
+    return told
 
 
 def _name(name: object, fallback: str) -> str:

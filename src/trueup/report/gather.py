@@ -15,7 +15,7 @@ from trueup.report import (
     _guarantees,
     _labelled,
 )
-from trueup.report._material import Material, Progress
+from trueup.report._material import Material, Progress, part
 from trueup.report._words import LOSS_MEANING, belief, loss_title, one_line
 from trueup.report.summary import FORMAT, Assumption, ReportSummary
 
@@ -33,6 +33,7 @@ def summarise(
     blocks: Iterable[Any] | None = None,
     family: str | None = None,
     title: str | None = None,
+    time_limit: float | None = 60.0,
     progress: Progress | None = None,
 ) -> ReportSummary:
     """Gather what a report says about a fitted map.
@@ -58,6 +59,9 @@ def summarise(
         As they were given to :func:`trueup.fit`: a map does not keep them.
     title
         Of the page.
+    time_limit
+        Seconds after which losses other than the map's own, and fits for larger
+        reference errors, are left out; the page then says so. None for no limit.
     progress
         Called with what is being done and the share of all work behind it.
 
@@ -88,6 +92,7 @@ def summarise(
         sample_weight=sample_weight,
         blocks=blocks,
         family=family,
+        time_limit=time_limit,
     )
     happened = None if labels is None else list(labels)
     return _gathered(given, happened, title, told)
@@ -97,15 +102,17 @@ def _gathered(
     given: Material, labels: list[Any] | None, title: str | None, told: Progress
 ) -> ReportSummary:
     chosen = _guarantees.chosen_guarantee(given)
-    rows, left_out = _guarantees.all_guarantees(given, chosen, _part(told, 0.0, 0.5))
-    curves = _guarantees.curves(given, rows, _part(told, 0.5, 0.65))
+    own, left_out = _guarantees.own_guarantees(given, chosen, part(told, 0.0, 0.2))
+    again = _guarantees.fitted_again(given, chosen, part(told, 0.2, 0.35))
+    others, more = _guarantees.other_guarantees(given, chosen, part(told, 0.35, 0.65))
+    rows = (*own, *others)
     told("what changes", 0.65)
     changed = _changes.changes(given)
     told("contradictions", 0.7)
     audited, why = _contradictions.contradictions(given)
     measured = None
     if labels is not None:
-        measured = _labelled.labelled(given, labels, chosen, _part(told, 0.75, 1.0))
+        measured = _labelled.labelled(given, labels, chosen, part(told, 0.75, 1.0))
     told("done", 1.0)
     return ReportSummary(
         format=FORMAT,
@@ -124,8 +131,9 @@ def _gathered(
         assumption=_assumption(given),
         guarantee=chosen,
         guarantees=rows,
-        curves=curves,
-        left_out=(*left_out, *why),
+        break_even_reference_error=_guarantees.certificate_break_even(given),
+        curves=(*_guarantees.curves(given, rows), *again),
+        left_out=(*left_out, *more, *why),
         changes=changed,
         contradictions=audited,
         labelled=measured,
@@ -169,15 +177,6 @@ def _elsewhere(given: Material) -> list[str]:
         f"other rungs and all sections below are about the {shown:,} items given here"
     )
     return [note]
-
-
-def _part(progress: Progress, start: float, end: float) -> Progress:
-    """Progress of a part of the work, as progress of the whole."""
-
-    def told(what: str, share: float) -> None:
-        progress(what, start + (end - start) * share)
-
-    return told
 
 
 def _silent(what: str, share: float) -> None:

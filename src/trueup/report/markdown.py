@@ -100,7 +100,7 @@ def _guaranteed(s: ReportSummary) -> Iterator[str]:
             number(row.guaranteed_improvement),
             number(row.certified),
             number(row.fitted),
-            number(row.break_even_reference_error),
+            number(row.guaranteed_until),
             "this map" if row.is_chosen else row.reason,
         )
         for row in s.guarantees

@@ -59,8 +59,8 @@ class Guarantee:
     """How much better the bound looks on the items the map was fitted on."""
     steepness: float
     """Fall of the guarantee per unit of reference error."""
-    break_even_reference_error: float
-    """Reference error below which this rung's map is still guaranteed to improve."""
+    guaranteed_until: float
+    """Reference error at which the guarantee, chance allowed for, is used up."""
     is_chosen: bool
     """Whether this is the map the report is about."""
 
@@ -318,6 +318,8 @@ class ReportSummary:
     assumption: Assumption
     guarantee: Guarantee
     guarantees: tuple[Guarantee, ...]
+    break_even_reference_error: float
+    """Of the map's certificate: where its bound, not allowing for chance, is zero."""
     curves: tuple[Curve, ...]
     left_out: tuple[str, ...]
     """Losses and rungs that could not be computed, and why."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from trueup.core.moments import MomentRows
 from trueup.solve.generators import AtomVariables, add_generator
 from trueup.solve.model import Block, ConicModel, Solution
 from trueup.solve.problem import ProjectionProblem, Rows
+from trueup.solve.rounding import Witness
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,7 +28,38 @@ class Iterate:
     multipliers: Floats
     """(moment rows,) estimate of lambda."""
     status: str
+    """Engine and how it ended."""
     iterations: int
+    witness: Witness | None = None
+    """Admissible rates, where the engine has rounded its own."""
+    lower: float = float("-inf")
+    """The engine's own dual value; certificates recompute theirs."""
+    reached: bool = True
+    """Whether the engine believes that it is done."""
+    is_interrupted: bool = False
+    start: Start | None = None
+    """Where a similar problem may begin."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Start:
+    """Where an engine may begin: the end of a similar problem."""
+
+    slopes: Floats
+    """(primary cells, K)."""
+    multipliers: Floats
+    """(moment rows,)."""
+    rates: Floats
+    """(linked rows, K)."""
+    distributions: Floats
+    """(atoms, K)."""
+    slack: Floats
+    """(moment rows,) how far each moment is from its target."""
+    sigma: float
+
+    def for_another(self) -> Start:
+        """The same for a problem that differs: begin with small steps again."""
+        return replace(self, sigma=min(self.sigma, 8.0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +94,7 @@ def solve(problem: ProjectionProblem, loss: ProperLoss) -> Iterate:
         model, problem.moments, problem.linked, problem.reference_error
     )
     h = model.variables(len(problem.atoms), problem.n_outcomes)
-    link = _add_links(model, problem, kernels, h)
+    link = add_links(model, problem, kernels, h)
     atoms = AtomVariables(problem.atoms, problem.atom_weight, h, problem.possible)
     add_generator(model, loss, atoms)
     solution = model.solve()
@@ -78,7 +110,7 @@ def solve(problem: ProjectionProblem, loss: ProperLoss) -> Iterate:
         solution.x[h],
         kernels.rates(solution),
         kernels.multipliers(solution),
-        solution.status,
+        f"clarabel: {solution.status}",
         solution.iterations,
     )
 
@@ -195,7 +227,7 @@ def _n_cells(moments: MomentRows) -> int:
     return max(moments.n_cells, int(moments.cell_of_row.max()) + 1)
 
 
-def _add_links(
+def add_links(
     model: ConicModel, problem: ProjectionProblem, kernels: Kernels, h: Ints
 ) -> Block:
     """Mean of h over a primary cell equals the mean outcome rate there."""

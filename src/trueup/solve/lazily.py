@@ -11,10 +11,11 @@ import numpy as np
 
 from trueup._arrays import group_sums
 from trueup._validate import Bools, Floats
-from trueup.core.losses import ProperLoss
+from trueup.core.losses import GeneratorLoss, ProperLoss
 from trueup.core.moments import MomentRows
 from trueup.core.simplex import normalise_rows
-from trueup.solve import conic
+from trueup.errors import SolverError
+from trueup.solve import conic, generic, native
 from trueup.solve.problem import ProjectionProblem
 
 CAPPED = ("capped", "pooled caps")
@@ -22,12 +23,29 @@ CAPPED = ("capped", "pooled caps")
 _ROUNDS = 20
 
 
-def solve(problem: ProjectionProblem, loss: ProperLoss) -> conic.Iterate:
-    """Project, beginning without caps."""
-    start = all_but_caps(problem.moments)
-    if start.all():
-        return conic.solve(problem, loss)
-    return solve_from(problem, loss, start)[0]
+def solve(
+    problem: ProjectionProblem,
+    loss: ProperLoss,
+    *,
+    start: conic.Start | None = None,
+    watch: native.Watch | None = None,
+) -> conic.Iterate:
+    """Project with our own engine, or with Clarabel where that does not do.
+
+    Clarabel begins without caps.
+    """
+    if isinstance(loss, GeneratorLoss):
+        return generic.solve(problem, loss)
+    if not native.knows(loss):
+        return solve_from(problem, loss, all_but_caps(problem.moments))[0]
+    own = native.solve(problem, loss, start=start, watch=watch)
+    if own.reached or own.is_interrupted:
+        return own
+    try:
+        other = solve_from(problem, loss, all_but_caps(problem.moments))[0]
+    except SolverError:
+        return own
+    return replace(other, status=f"{other.status} (after {own.status})")
 
 
 def all_but_caps(moments: MomentRows) -> Bools:

@@ -20,6 +20,9 @@ from trueup.core.joint import JointTable
 from trueup.core.moments import MomentRows, Trust, moment_rows
 from trueup.core.reports import Reports
 
+ASSERTED = "asserted"
+"""Form of moments with rows that span the cells of the reference."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:

@@ -18,10 +18,16 @@ from trueup.core.moments import Trust, choose_trust
 from trueup.core.reports import Distributions
 from trueup.core.stated import stated
 from trueup.errors import GapWarning, InvalidReportError
-from trueup.solve import conic, lazily
+from trueup.solve import conic, lazily, native
 from trueup.solve.certificate import Bound, Certificate, lower_bound
 from trueup.solve.problem import ProjectionProblem
-from trueup.solve.rounding import Witness, round_to_witness, upper_bound
+from trueup.solve.rounding import (
+    Witness,
+    gap_wanted,
+    round_to_witness,
+    upper_bound,
+)
+from trueup.solve.warm import carried
 from trueup.solve.worst_case import break_even, worst_case
 
 POPULATION = "the joint table of {n_items:,} items is taken as the population"
@@ -44,6 +50,8 @@ class CertifiedReports:
     witness: Witness
     multipliers: Floats
     """(moment rows,) the multipliers the certificate was computed with."""
+    start: conic.Start | None = None
+    """Where a similar projection may begin."""
 
     @property
     def distributions(self) -> Floats:
@@ -127,10 +135,12 @@ class Projection:
 def project(
     joint: JointTable,
     *,
-    loss: str | None = None,
+    loss: str | ProperLoss | None = None,
     trust: str | None = None,
     caps: bool | None = None,
     reference_error: float = 0.0,
+    start: Projection | None = None,
+    progress: native.Watch | None = None,
 ) -> Projection:
     r"""Move the primary's reports the least into agreement with the reference.
 
@@ -147,7 +157,8 @@ def project(
     joint
         How often each pair of reports occurs.
     loss
-        Name of a proper loss for the primary's property; its canonical one if None.
+        Name of a proper loss for the primary's property, or a
+        :class:`~trueup.GeneratorLoss`; the property's canonical loss if None.
     trust
         Rung of the ladder: ``mean``, ``confidence``, ``answer-confidence`` or
         ``distribution``.
@@ -155,6 +166,13 @@ def project(
         At ``answer-confidence``, whether the reference's answer is the most likely one.
     reference_error
         Error budget of the reference, in the units of its rung.
+    start
+        An earlier projection to begin at: of nearly the same table, under another
+        error budget, or on another rung. It changes the time, not the result.
+    progress
+        Called after every step with the iteration and the bounds certified so far.
+        Interrupting from the keyboard ends the solve and returns the best certified
+        reports, with a note on the certificate.
 
     Examples
     --------
@@ -173,8 +191,14 @@ def project(
     if isinstance(chosen, LogLoss):
         _check_positive(joint)
     problem = ProjectionProblem.from_joint(joint, belief)
-    solve = _Solver(problem, chosen, joint.n_items)
-    optimum = solve(chosen)
+    solve = _Solver(problem, chosen, joint.n_items, progress)
+    known = None if start is None else start.deployed
+    if start is not None and start.randomised is not None:
+        known = start.randomised
+    begin = None
+    if start is not None and known is not None and known.start is not None:
+        begin = carried(known.start, (start.joint, start.problem), (joint, problem))
+    optimum = solve(chosen, begin)
     if not chosen.draws:
         return Projection(joint, chosen, belief, problem, optimum, None)
     deployed = solve.without_draw(optimum)
@@ -206,19 +230,27 @@ class _Solver:
     problem: ProjectionProblem
     loss: ProperLoss
     n_items: int
+    watch: native.Watch | None = None
 
-    def __call__(self, loss: ProperLoss) -> CertifiedReports:
-        found = self._attempt(loss)
+    def __call__(
+        self, loss: ProperLoss, start: conic.Start | None = None
+    ) -> CertifiedReports:
+        found = self._attempt(loss, start)
+        begin = found.iterate.start
         if found.lower <= 0:
             found = self._unchanged(found)
         return CertifiedReports(
-            found.deployed, self._certificate(found), found.witness, found.multipliers
+            found.deployed,
+            self._certificate(found),
+            found.witness,
+            found.multipliers,
+            begin,
         )
 
-    def _attempt(self, loss: ProperLoss) -> _Attempt:
+    def _attempt(self, loss: ProperLoss, start: conic.Start | None) -> _Attempt:
         problem, error = self.problem, self.problem.reference_error
-        iterate = lazily.solve(problem, loss)
-        witness = round_to_witness(
+        iterate = lazily.solve(problem, loss, start=start, watch=self.watch)
+        witness = iterate.witness or round_to_witness(
             problem, iterate.outcome_rates, iterate.distributions
         )
         upper = upper_bound(problem, loss, witness)
@@ -226,7 +258,7 @@ class _Solver:
         deployed = loss.deploy(problem.atoms, iterate.solved)
         multipliers = iterate.multipliers
         bound = lower_bound(problem, primary, deployed, multipliers)
-        tolerance = _tolerance(upper, primary)
+        tolerance = gap_wanted(upper, primary)
         if upper - bound.at(error) > tolerance:
             better, again = worst_case(problem, primary, deployed)
             if better.at(error) > bound.at(error):
@@ -257,13 +289,18 @@ class _Solver:
         candidates = [own]
         if drawn is not None and not np.array_equal(drawn.argmax(axis=1), own):
             candidates.insert(0, drawn.argmax(axis=1))
-        solved = [self(self.loss.hold(answers)) for answers in candidates]
+        solved = [self(self.loss.hold(one), optimum.start) for one in candidates]
         return max(solved, key=lambda one: one.certificate.guaranteed_improvement)
 
     def _certificate(self, found: _Attempt) -> Certificate:
         problem, trust = self.problem, self.problem.trust
         notes = []
-        if found.gap > found.tolerance:
+        if found.iterate.is_interrupted:
+            notes.append(
+                "interrupted: the best certified reports so far, with a gap of "
+                f"{found.gap:.1e}"
+            )
+        elif found.gap > found.tolerance:
             notes.append(
                 f"the gap {found.gap:.1e} exceeds the tolerance {found.tolerance:.1e}: "
                 "the bound is true, but a better map may exist"
@@ -282,7 +319,7 @@ class _Solver:
             reference_free_improvement=free,
             steepness=found.bound.steepness,
             tolerance=found.tolerance,
-            engine=f"clarabel: {found.iterate.status}",
+            engine=found.iterate.status,
             n_items=self.n_items,
             notes=tuple(notes),
             supported=found.lower > 0,
@@ -298,12 +335,6 @@ class _Solver:
     def _break_even(self, deployed: Deployment) -> Callable[[], float]:
         primary = self.loss.vectors(self.problem.atoms)
         return lambda: break_even(self.problem, primary, deployed)
-
-
-def _tolerance(upper: float, primary: Floats) -> float:
-    """Gap asked for: absolute in units of the loss's range, relative to the optimum."""
-    spread = float(primary.max() - primary.min())
-    return max(1e-8 * max(1.0, spread), 1e-6 * upper)
 
 
 def _check_positive(joint: JointTable) -> None:

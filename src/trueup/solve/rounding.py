@@ -51,6 +51,12 @@ def upper_bound(
     return float(problem.atom_weight @ divergence)
 
 
+def gap_wanted(upper: float, primary: Floats) -> float:
+    """Gap asked for: absolute in units of the loss's range, relative to the optimum."""
+    spread = float(primary.max() - primary.min())
+    return max(1e-8 * max(1.0, spread), 1e-6 * upper)
+
+
 def _exact_rates(problem: ProjectionProblem, rates: Floats) -> Floats:
     rows, moments = problem.linked, problem.moments
     allowed = problem.allowed[rows.node]

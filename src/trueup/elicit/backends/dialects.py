@@ -70,11 +70,15 @@ def read_body(
     thinking: bool = False,
 ) -> Asked:
     """Ask for the most probable next tokens."""
+    wanted = [number for letter in letters for number in facts.ids.get(letter, ())]
+    # vLLM leaves its cap aside where tokens are named, but wants a number as well.
+    named = {"logprob_token_ids": wanted, "return_tokens_as_token_ids": True}
+    by_id = bool(wanted) and facts.kind == "vllm"
     if not prompt.text:
         route, chat = chat_body(facts, model, prompt, max_tokens=1, thinking=thinking)
         # llama.cpp and OpenAI refuse top_logprobs without logprobs.
-        return route, chat | {"logprobs": True, "top_logprobs": top}
-    wanted = [number for letter in letters for number in facts.ids.get(letter, ())]
+        listed = {"logprobs": True, "top_logprobs": len(wanted) if by_id else top}
+        return route, chat | listed | (named if by_id else {})
     if facts.kind == "sglang":
         generate: dict[str, Any] = {
             "text": prompt.text,
@@ -100,9 +104,8 @@ def read_body(
         "max_tokens": 1,
         "temperature": 0,
     }
-    if wanted and facts.kind == "vllm":
-        named = {"logprob_token_ids": wanted, "return_tokens_as_token_ids": True}
-        return "/v1/completions", body | named
+    if by_id:
+        return "/v1/completions", body | named | {"logprobs": len(wanted)}
     body["logprobs"] = top
     if facts.kind == "llama.cpp":
         # A cached start is computed in other pieces: results would depend on what was

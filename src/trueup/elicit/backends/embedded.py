@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import importlib.util
 import os
+import secrets
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -152,7 +153,9 @@ def identity(path: Path) -> str:
     return f"{path.name}:{digest.hexdigest()[:16]}"
 
 
-def _start(path: Path, context: int, n_slots: int, n_threads: int) -> Any:  # noqa: ANN401
+def _start(
+    path: Path, context: int, n_slots: int, n_threads: int, *, private: bool = True
+) -> Any:  # noqa: ANN401 - a server
     try:
         xllamacpp = import_module("xllamacpp")
     except ImportError as error:
@@ -163,8 +166,10 @@ def _start(path: Path, context: int, n_slots: int, n_threads: int) -> Any:  # no
     params.n_parallel = n_slots
     params.n_gpu_layers = 0
     params.verbosity = -1
+    # llama.cpp also listens on loopback; nobody else has the key to it.
     params.hostnames = ["127.0.0.1"]
     params.port = 0
+    params.api_keys = [secrets.token_hex(16)] if private else []
     params.cpuparams.n_threads = n_threads
     params.cpuparams_batch.n_threads = n_threads
     try:

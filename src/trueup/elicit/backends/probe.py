@@ -87,10 +87,9 @@ async def _completions(probing: Probing, facts: Facts) -> tuple[Facts, list[str]
     """How a raw text can be continued and its next tokens listed."""
     if not facts.completes:
         raise ElicitationError(problems.no_completions(probing.root))
-    facts = replace(facts, ids=await _letter_ids(probing, facts))
-    facts, n_listed = await _tops(probing, facts, TEXT)
-    listed = f"among the {n_listed} most probable tokens"
-    said = [f"options are read {'by their ids' if facts.ids else listed}"]
+    facts = replace(facts, ids=await _letter_ids(probing, facts, TEXT))
+    facts, listed = await _tops(probing, facts, TEXT)
+    said = [listed]
     if facts.kind in {"openai-like", "vllm"}:
         said.append(await _echo(probing, facts))
     return facts, said
@@ -107,12 +106,13 @@ async def _messages(probing: Probing, facts: Facts) -> tuple[Facts, list[str]]:
             return facts, [*said, "answers follow the rendered chat template"]
     facts, why = await _ending(probing, facts)
     prompt = Prompt(messages=TALK, prefill=START, turn="Which?", reasoning="A is first")
-    facts, n_listed = await _tops(probing, facts, prompt)
-    listed = f"options are read among the {n_listed} most probable tokens"
+    if facts.kind == "vllm":
+        facts = replace(facts, ids=await _letter_ids(probing, facts, prompt))
+    facts, listed = await _tops(probing, facts, prompt)
     return facts, [listed, why]
 
 
-async def _tops(probing: Probing, facts: Facts, prompt: Prompt) -> tuple[Facts, int]:
+async def _tops(probing: Probing, facts: Facts, prompt: Prompt) -> tuple[Facts, str]:
     """The largest number of tokens that the server lists, of those worth trying."""
     reason: object = ""
     for place, top in enumerate(CANDIDATES[facts.kind]):
@@ -128,11 +128,15 @@ async def _tops(probing: Probing, facts: Facts, prompt: Prompt) -> tuple[Facts, 
             reason = error
             continue
         deeper = CANDIDATES[facts.kind][place:] if facts.kind == "llama.cpp" else (top,)
-        return replace(facts, tops=deeper), len(tokens)
+        listed = f"among the {len(tokens)} most probable tokens"
+        how = "by their ids" if facts.ids else listed
+        return replace(facts, tops=deeper), f"options are read {how}"
     raise ElicitationError(problems.no_logprobs(probing.root, reason))
 
 
-async def _letter_ids(probing: Probing, facts: Facts) -> dict[str, tuple[int, ...]]:
+async def _letter_ids(
+    probing: Probing, facts: Facts, prompt: Prompt
+) -> dict[str, tuple[int, ...]]:
     """Ids of the tokens that spell letters, if the server lists tokens by id."""
     if facts.kind not in {"vllm", "sglang"}:
         return {}
@@ -146,7 +150,7 @@ async def _letter_ids(probing: Probing, facts: Facts) -> dict[str, tuple[int, ..
             return {}
         ids[letter] = known
     trial = replace(facts, ids=ids)
-    asked = dialects.read_body(trial, probing.model, TEXT, "AB", 5)
+    asked = dialects.read_body(trial, probing.model, prompt, "AB", 5)
     try:
         reply = await probing.ask_or_none(asked)
         listed = {token.id for token in decode.first_token(reply or {})}

@@ -1,0 +1,78 @@
+"""Arrays that the compiled loops write to, allocated once a projection."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from trueup._arrays import group_sums
+from trueup._validate import Floats
+from trueup.core.simplex import normalise_rows
+from trueup.solve._descent import Work
+from trueup.solve._newton import Active, Point
+from trueup.solve._prox import Tilted
+from trueup.solve.layout import Layout
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Workspace:
+    """Where a solve stands."""
+
+    at: Point
+    tilted: Tilted
+    active: Active
+    work: Work
+
+    def recentre(self) -> None:
+        """Let the next proximal step begin where this one ended."""
+        self.at.centre[:] = self.at.rates
+        self.at.slack_centre[:] = self.at.slack
+        self.tilted.centre[:] = self.tilted.h
+
+
+def make_workspace(layout: Layout) -> Workspace:
+    """Begin at rates that satisfy the moments, with no multipliers."""
+    table, conditions, atoms = layout.table, layout.conditions, layout.atoms
+    n_moments = len(conditions.target)
+    size, shape = layout.n_slots + n_moments, atoms.base.shape
+    at = Point(
+        x=np.zeros(size),
+        rates=layout.anchors.copy(),
+        centre=layout.anchors.copy(),
+        slack=np.zeros(n_moments),
+        slack_centre=np.zeros(n_moments),
+        gradient=np.zeros(size),
+        curvature=np.zeros(n_moments),
+        charged=np.zeros(n_moments),
+    )
+    tilted = Tilted(
+        h=np.zeros(shape),
+        centre=_centre(layout),
+        d=np.zeros(shape),
+        a=np.zeros(shape),
+        b=np.zeros(shape),
+        a_weight=np.zeros(shape[0]),
+        b_weight=np.zeros(shape[0]),
+    )
+    active = Active(
+        start=np.empty(len(table.weight) + 1, dtype=np.int64),
+        slot=np.empty_like(table.slot),
+        entry=np.empty_like(table.entry),
+        moment=np.empty_like(table.moment),
+        coefficient=np.empty_like(table.coefficient),
+        weight=np.empty_like(table.weight),
+    )
+    weight = np.append(layout.slot_weight, conditions.scale)
+    work = Work(*(np.zeros(size) for _ in range(8)), weight)
+    return Workspace(at, tilted, active, work)
+
+
+def _centre(layout: Layout) -> Floats:
+    """(atoms, K) mean rates of each atom's cell."""
+    table, atoms = layout.table, layout.atoms
+    mass = group_sums(
+        table.slot, table.weight[layout.row] * layout.anchors, layout.n_slots
+    )
+    slot = atoms.slot[atoms.cell]
+    return normalise_rows(np.where(slot >= 0, (mass / layout.slot_weight)[slot], 0.0))
