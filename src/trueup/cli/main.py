@@ -23,6 +23,7 @@ COMMANDS = {
     "show": ("trueup.cli.show", "Say what a saved map does and guarantees."),
     "elicit": ("trueup.cli.elicit", "Ask a language model for its predictions."),
     "import": ("trueup.cli.imports", "Read predictions from logs of evaluations."),
+    "reproduce": ("trueup.cli.reproduce", "Repeat the paper's experiment."),
     "demo": ("trueup.cli.demo", "Calibrate a real classifier, from data to report."),
 }
 """Every command: where it is, and its line in the list of commands."""
