@@ -1,0 +1,98 @@
+"""Maps on adaptive cells as flat arrays, applied to millions of rows a second."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from trueup._validate import Floats
+from trueup.solve.adaptive import Tilt
+
+if TYPE_CHECKING:
+    from trueup.maps.rules import Tilts
+
+_CHUNK = 1 << 16
+"""Rows a thread takes at a time."""
+_FEW = 4096
+"""Below this many rows loading compiled code costs more than it saves."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CompiledTilts:
+    """All tilts of a map on one set of edges, in the form that the loops read."""
+
+    loss: str
+    floor: float
+    edges: Floats
+    """(answers, most edges) edges of all tilts together; infinity fills up."""
+    slopes: Floats
+    """(tilts, answers * (most edges + 1), K) half slopes to add (Brier), or factors to
+    multiply by (log)."""
+
+    @classmethod
+    def of(cls, rule: Tilts, floor: float | None) -> Self | None:
+        """Flatten a rule; None for maps that need another formula."""
+        halves = () if rule.halves is None else rule.halves.halves
+        tilts = [half.tilt for half in halves if isinstance(half.tilt, Tilt)]
+        plain = rule.about.name == "distribution" and rule.loss in ("brier", "log")
+        if not (plain and tilts and len(tilts) == len(halves)):
+            return None
+        n_answers = len(rule.outcomes)
+        joined = [
+            np.unique(np.concatenate([tilt.cells.edges[a] for tilt in tilts]))
+            for a in range(n_answers)
+        ]
+        width = max(len(one) for one in joined)
+        edges = np.full((n_answers, width), np.inf)
+        slopes = np.zeros((len(tilts), n_answers, width + 1, n_answers))
+        for a, own in enumerate(joined):
+            edges[a, : len(own)] = own
+            lowest = np.append(-np.inf, own)
+            for t, tilt in enumerate(tilts):
+                cell = np.searchsorted(tilt.cells.edges[a], lowest, side="right")
+                cell += tilt.cells.offsets[a]
+                slopes[t, a, : len(lowest)] = tilt.slopes[cell]
+        flat = slopes.reshape(len(tilts), -1, n_answers)
+        if rule.loss == "brier":
+            flat = flat / 2
+        else:
+            flat = np.exp(flat - flat.max(axis=2, keepdims=True))
+        return cls(rule.loss, floor or 0.0, edges, flat)
+
+    def apply(self, rows: Floats, out: Floats | None = None) -> Floats | None:
+        """New reports for rows of probabilities; None if some row is not one.
+
+        ``rows`` may have any strides and be float32; ``out`` is filled where given.
+        """
+        out = np.empty(rows.shape) if out is None else out
+        starts = range(0, len(rows), _CHUNK)
+        workers = min(os.cpu_count() or 1, len(starts))
+
+        def run(first: int) -> int:
+            return self._run(rows[first : first + _CHUNK], out[first : first + _CHUNK])
+
+        if workers <= 1:
+            return out if all(run(first) < 0 for first in starts) else None
+        with ThreadPoolExecutor(workers) as pool:
+            return out if all(bad < 0 for bad in pool.map(run, starts)) else None
+
+    def _run(self, rows: Floats, out: Floats) -> int:
+        from trueup.maps._row_kernels import BRIER, LOG, tilt_rows  # noqa: PLC0415
+
+        loss = BRIER if self.loss == "brier" else LOG
+        return int(tilt_rows(rows, self.floor, loss, self.edges, self.slopes, out))
+
+
+def is_worth_compiling(values: object, n_outcomes: int) -> bool:
+    """Whether these are rows of numbers, and many."""
+    return (
+        isinstance(values, np.ndarray)
+        and values.dtype in (np.float64, np.float32)
+        and values.ndim == 2
+        and values.shape[1] == n_outcomes
+        and len(values) >= _FEW
+    )
