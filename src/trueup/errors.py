@@ -9,6 +9,9 @@
     ├── UnsuitableLossError   (ValueError)   a loss that does not fit the property
     ├── SolverError           (RuntimeError) no usable answer from the engine
     ├── MapFormatError        (ValueError)   a saved map that cannot be read
+    ├── PredictionFileError   (ValueError)   a table that does not hold predictions
+    ├── FileAccessError       (OSError)      a path that cannot be read or written
+    ├── ExistingFileError     (FileExistsError)  a file that would be overwritten
     └── MissingExtraError     (ImportError)  an optional dependency is absent
 
     TrueupWarning             (UserWarning)
@@ -158,6 +161,29 @@ class SolverError(TrueupError, RuntimeError):
 
 class MapFormatError(TrueupError, ValueError):
     """A saved map that cannot be read."""
+
+
+class PredictionFileError(TrueupError, ValueError):
+    """A table that does not hold predictions, or two that cannot be paired."""
+
+    @classmethod
+    def of(cls, name: str, problem: str, hint: str) -> Self:
+        return cls(f"{name}: {problem}\nhint: {hint}.")
+
+
+class FileAccessError(TrueupError, OSError):
+    """A path that cannot be read or written."""
+
+
+class ExistingFileError(TrueupError, FileExistsError):
+    """A file that would be overwritten."""
+
+    @classmethod
+    def of(cls, path: object) -> Self:
+        return cls(
+            f"{path} exists already and is left as it is.\n"
+            "hint: choose another name, or pass --force (in Python: force=True)."
+        )
 
 
 class MissingExtraError(TrueupError, ImportError):

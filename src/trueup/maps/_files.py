@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
 def write_atomically(path: str | os.PathLike[str], text: str) -> None:
     """Write beside the target, then rename: a reader never sees half a file."""
+    with temporary_beside(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")
+
+
+@contextmanager
+def temporary_beside(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A file to fill, which takes the target's place when all went well."""
     target = Path(path)
     if target.is_dir():
         message = f"{target} is a folder: name a file in it"
@@ -19,10 +28,10 @@ def write_atomically(path: str | os.PathLike[str], text: str) -> None:
     handle, temporary = tempfile.mkstemp(
         dir=target.parent, prefix=f".{target.name}.", suffix=".tmp"
     )
+    os.close(handle)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
+        yield Path(temporary)
+        with Path(temporary).open("rb+") as file:
             os.fsync(file.fileno())
         # mkstemp makes private files; a saved map is as readable as any other file.
         Path(temporary).chmod(0o666 & ~_umask())
