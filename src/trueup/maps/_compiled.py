@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from trueup._validate import Floats
+from trueup._validate import Floats, Ints
 from trueup.solve.adaptive import Tilt
 
 if TYPE_CHECKING:
@@ -17,8 +17,12 @@ if TYPE_CHECKING:
 
 _CHUNK = 1 << 16
 """Rows a thread takes at a time."""
-_FEW = 4096
+FEW_ROWS = 4096
 """Below this many rows loading compiled code costs more than it saves."""
+_STEPS = 1024
+"""Steps of the score at which the number of edges is known; a power of two, exact."""
+_STEEP = 300.0
+"""Slopes further apart than this might underflow as factors."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,9 +32,11 @@ class CompiledTilts:
     loss: str
     floor: float
     edges: Floats
-    """(answers, most edges) edges of all tilts together; infinity fills up."""
+    """(answers, most edges + 1) edges of all tilts together; infinity fills up."""
+    reached: Ints
+    """(answers, steps) how many edges lie at or below each step of the score."""
     slopes: Floats
-    """(tilts, answers * (most edges + 1), K) half slopes to add (Brier), or factors to
+    """(tilts, K, answers * (most edges + 1)) half slopes to add (Brier), or factors to
     multiply by (log)."""
 
     @classmethod
@@ -47,21 +53,24 @@ class CompiledTilts:
             for a in range(n_answers)
         ]
         width = max(len(one) for one in joined)
-        edges = np.full((n_answers, width), np.inf)
-        slopes = np.zeros((len(tilts), n_answers, width + 1, n_answers))
+        edges = np.full((n_answers, width + 1), np.inf)
+        slopes = np.zeros((len(tilts), n_answers, n_answers, width + 1))
         for a, own in enumerate(joined):
             edges[a, : len(own)] = own
             lowest = np.append(-np.inf, own)
             for t, tilt in enumerate(tilts):
                 cell = np.searchsorted(tilt.cells.edges[a], lowest, side="right")
                 cell += tilt.cells.offsets[a]
-                slopes[t, a, : len(lowest)] = tilt.slopes[cell]
-        flat = slopes.reshape(len(tilts), -1, n_answers)
+                slopes[t, :, a, : len(lowest)] = tilt.slopes[cell].T
+        flat = slopes.reshape(len(tilts), n_answers, -1)
+        steps = np.arange(_STEPS) / _STEPS
+        reached = np.array([np.searchsorted(e, steps, side="right") for e in edges])
         if rule.loss == "brier":
-            flat = flat / 2
-        else:
-            flat = np.exp(flat - flat.max(axis=2, keepdims=True))
-        return cls(rule.loss, floor or 0.0, edges, flat)
+            return cls(rule.loss, floor or 0.0, edges, reached, flat / 2)
+        if np.ptp(flat, axis=1).max() > _STEEP:
+            return None
+        factors = np.exp(flat - flat.max(axis=1, keepdims=True))
+        return cls(rule.loss, floor or 0.0, edges, reached, factors)
 
     def apply(self, rows: Floats, out: Floats | None = None) -> Floats | None:
         """New reports for rows of probabilities; None if some row is not one.
@@ -84,15 +93,18 @@ class CompiledTilts:
         from trueup.maps._row_kernels import BRIER, LOG, tilt_rows  # noqa: PLC0415
 
         loss = BRIER if self.loss == "brier" else LOG
-        return int(tilt_rows(rows, self.floor, loss, self.edges, self.slopes, out))
+        return int(
+            tilt_rows(
+                rows, self.floor, loss, self.edges, self.reached, self.slopes, out
+            )
+        )
 
 
-def is_worth_compiling(values: object, n_outcomes: int) -> bool:
-    """Whether these are rows of numbers, and many."""
+def is_rows(values: object, n_outcomes: int) -> bool:
+    """Whether these are rows of numbers as the loops take them."""
     return (
         isinstance(values, np.ndarray)
         and values.dtype in (np.float64, np.float32)
         and values.ndim == 2
         and values.shape[1] == n_outcomes
-        and len(values) >= _FEW
     )

@@ -89,25 +89,59 @@ def _tops(rows: Floats, n: int, answer: Ints, score: Floats) -> None:
 
 @njit(cache=True, nogil=True)
 def _find_cells(
-    edges: Floats, answer: Ints, score: Floats, n: int, cell: Ints
+    edges: Floats, reached: Ints, answer: Ints, score: Floats, n: int, cell: Ints
 ) -> None:
-    """(answers, most edges) edges, filled up with infinity: how many are reached."""
-    width = edges.shape[1]
+    """Cell of each item: how many edges of its own answer it reaches.
+
+    ``reached`` holds that number at the lower end of equal steps of the score, so
+    that only the edges inside one step are left to look at.
+    """
+    width, n_steps = edges.shape[1] - 1, reached.shape[1]
     for i in range(n):
-        own = edges[answer[i]]
-        if width <= 16:
-            reached = 0
-            for e in range(width):
-                reached += own[e] <= score[i]
-        else:
-            reached, high = 0, width
-            while reached < high:
-                middle = (reached + high) // 2
-                if own[middle] <= score[i]:
-                    reached = middle + 1
-                else:
-                    high = middle
-        cell[i] = answer[i] * (width + 1) + reached
+        a, top = answer[i], score[i]
+        c = reached[a, min(int(top * n_steps), n_steps - 1)]
+        while edges[a, c] <= top:
+            c += 1
+        cell[i] = a * (width + 1) + c
+
+
+@njit(cache=True, nogil=True)
+def _put_in_order(larger: Floats, smaller: Floats, n: int) -> None:
+    for i in range(n):
+        a, b = larger[i], smaller[i]
+        larger[i] = a if a > b else b
+        smaller[i] = b if a > b else a
+
+
+@njit(cache=True, nogil=True)
+def _extend(
+    entry: Floats,
+    rank: float,
+    n: int,
+    reached: Floats,
+    excess: Floats,
+    active: Floats,
+) -> None:
+    """Take the next largest entry of each item in, if it stays above zero."""
+    for i in range(n):
+        reached[i] += entry[i]
+        trial = reached[i] - 1.0
+        inside = entry[i] * rank > trial
+        excess[i] = trial if inside else excess[i]
+        active[i] = rank if inside else active[i]
+
+
+@njit(cache=True, nogil=True)
+def _lower(entry: Floats, threshold: Floats, n: int) -> None:
+    for i in range(n):
+        moved = entry[i] - threshold[i]
+        entry[i] = moved if moved > 0.0 else 0.0
+
+
+@njit(cache=True, nogil=True)
+def _copy(entry: Floats, n: int, out: Floats) -> None:
+    for i in range(n):
+        out[i] = entry[i]
 
 
 @njit(cache=True, nogil=True)
@@ -117,26 +151,41 @@ def _onto_simplex(
     """Euclidean projection of every item, by sorting; points are replaced."""
     n_outcomes = len(points)
     for k in range(n_outcomes):
-        for i in range(n):
-            ordered[k, i] = points[k, i]
+        _copy(points[k], n, ordered[k])
     for last in range(n_outcomes - 1, 0, -1):
         for k in range(last):
-            for i in range(n):
-                a, b = ordered[k, i], ordered[k + 1, i]
-                ordered[k, i] = a if a > b else b
-                ordered[k + 1, i] = b if a > b else a
-    threshold, reached = total, partial[0]
+            _put_in_order(ordered[k], ordered[k + 1], n)
+    reached, excess, active = partial[0], partial[1], partial[2]
     for i in range(n):
         reached[i] = 0.0
     for k in range(n_outcomes):
-        for i in range(n):
-            reached[i] += ordered[k, i]
-            trial = (reached[i] - 1) / (k + 1)
-            threshold[i] = trial if ordered[k, i] > trial else threshold[i]
+        _extend(ordered[k], k + 1.0, n, reached, excess, active)
+    for i in range(n):
+        total[i] = excess[i] / active[i]
     for k in range(n_outcomes):
+        _lower(points[k], total, n)
+
+
+@njit(cache=True, nogil=True)
+def _tilt(
+    entry: Floats, slope: Floats, cell: Ints, n: int, loss: int, out: Floats
+) -> None:
+    if loss == BRIER:
         for i in range(n):
-            moved = points[k, i] - threshold[i]
-            points[k, i] = moved if moved > 0.0 else 0.0
+            out[i] = entry[i] + slope[cell[i]]
+    else:
+        for i in range(n):
+            out[i] = entry[i] * slope[cell[i]]
+
+
+@njit(cache=True, nogil=True)
+def _add_share(entry: Floats, scale: Floats, n: int, first: bool, out: Floats) -> None:
+    if first:
+        for i in range(n):
+            out[i] = entry[i] * scale[i]
+    else:
+        for i in range(n):
+            out[i] += entry[i] * scale[i]
 
 
 @njit(cache=True, nogil=True)
@@ -145,6 +194,7 @@ def tilt_rows(
     floor: float,
     loss: int,
     edges: Floats,
+    reached: Ints,
     slopes: Floats,
     out: Floats,
 ) -> int:
@@ -159,10 +209,11 @@ def tilt_rows(
     loss
         BRIER: ``slopes`` are halved slopes to add. LOG: factors to multiply by.
     edges
-        (answers, most edges) edges of all tilts together, infinity where there are
-        fewer.
+        (answers, most edges + 1) edges of all tilts together, filled up with infinity.
+    reached
+        (answers, steps) edges at or below the lower end of each step of the score.
     slopes
-        (tilts, answers * (most edges + 1), K).
+        (tilts, K, answers * (most edges + 1)).
     """
     n_rows, n_outcomes = source.shape
     shape = (n_outcomes, BLOCK)
@@ -174,7 +225,7 @@ def tilt_rows(
     )
     partial, total, score = np.empty((8, BLOCK)), np.empty(BLOCK), np.empty(BLOCK)
     answer, cell = np.empty(BLOCK, dtype=np.int64), np.empty(BLOCK, dtype=np.int64)
-    rest = 1 - n_outcomes * floor
+    rest, share = 1 - n_outcomes * floor, 1.0 / len(slopes)
     for first in range(0, n_rows, BLOCK):
         n = min(BLOCK, n_rows - first)
         if not _load(source, first, n, rows, partial, total):
@@ -184,22 +235,18 @@ def tilt_rows(
                 for i in range(n):
                     rows[k, i] = rest * rows[k, i] + floor
         _tops(rows, n, answer, score)
-        _find_cells(edges, answer, score, n, cell)
+        _find_cells(edges, reached, answer, score, n, cell)
         for t in range(len(slopes)):
             for k in range(n_outcomes):
-                for i in range(n):
-                    slope = slopes[t, cell[i], k]
-                    old = rows[k, i]
-                    points[k, i] = old + slope if loss == BRIER else old * slope
+                _tilt(rows[k], slopes[t, k], cell, n, loss, points[k])
             if loss == BRIER:
                 _onto_simplex(points, n, ordered, partial, total)
             _column_sums(points, n, partial, total)
-            _divide_columns(points, n, total)
+            for i in range(n):
+                total[i] = 1.0 / total[i]
             for k in range(n_outcomes):
-                for i in range(n):
-                    before = mean[k, i] if t > 0 else 0.0
-                    mean[k, i] = before + points[k, i]
+                _add_share(points[k], total, n, t == 0, mean[k])
         for k in range(n_outcomes):
             for i in range(n):
-                out[first + i, k] = mean[k, i] / len(slopes)
+                out[first + i, k] = mean[k, i] * share
     return -1

@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Self, cast
 
 import numpy as np
@@ -17,6 +18,7 @@ from trueup.core.pairing import parse_reports, with_outcomes
 from trueup.core.properties import Property
 from trueup.core.reports import AnswerConfidence, Distributions, PointReport, Reports
 from trueup.errors import InvalidInputError, UnseenReportWarning
+from trueup.maps._compiled import FEW_ROWS, CompiledTilts, is_rows
 from trueup.maps.lookup import Match, match
 from trueup.maps.rules import Table, Tilts
 from trueup.solve.certificate import Certificate
@@ -123,6 +125,9 @@ class ReportMap:
         the nearest fitted report with the same answer, and a warning says how many.
         """
         if isinstance(self.rule, Tilts):
+            better = self._apply_compiled(primary)
+            if better is not None:
+                return better
             return _native(self.rule.apply(self._read(primary)))
         reports, found = self._locate(primary)
         better = self.rule.better.take(np.maximum(found.index, 0))
@@ -173,6 +178,23 @@ class ReportMap:
         from trueup.maps import _schema  # noqa: PLC0415 - it imports this module
 
         _schema.write(self, path)
+
+    @cached_property
+    def compiled(self) -> CompiledTilts | None:
+        """The map in the form that is fast on many rows, where there is one."""
+        if not isinstance(self.rule, Tilts):
+            return None
+        return CompiledTilts.of(self.rule, self.floor)
+
+    def _apply_compiled(self, primary: object) -> Floats | None:
+        """New rows, or None where the general way must read or refuse the input."""
+        if not is_rows(primary, len(self.outcomes)) or self.compiled is None:
+            return None
+        rows = cast("Floats", primary)
+        # Brier tilts have the same bits either way, so few rows need no compiled code.
+        if self.loss == "brier" and len(rows) < FEW_ROWS:
+            return None
+        return self.compiled.apply(rows)
 
     def _read(self, primary: object) -> Reports:
         reports = parse_reports(primary, "primary", None)
