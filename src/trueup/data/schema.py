@@ -50,6 +50,7 @@ class Columns:
     label: str | None = None
     group: str | None = None
     weight: str | None = None
+    prefix: str = ""
     explanation: tuple[str, ...] = ()
 
     @property
@@ -233,7 +234,8 @@ def _what_it_says(
                 for other in FAMILIES
                 if other != family and any(short.startswith(other) for short in own)
             ]
-            why = f"{kind} of {len(outcomes)} outcomes from {listed(outcomes.values())}"
+            shown = listed(family + outcome for outcome in outcomes)
+            why = f"{kind} of {len(outcomes)} outcomes from {shown}"
             aside = tuple(f"the {FAMILIES[other]} were left aside" for other in others)
             return Columns(kind, outcomes, explanation=(why, *aside))
     return _answers_or_values(own, numeric, taken, name)
@@ -263,7 +265,7 @@ def _answers_or_values(
         raise _nothing_found(numeric, name)
     why = (
         f"probabilities of {len(outcomes)} outcomes from every other column of "
-        f"numbers: {listed(outcomes.values())}"
+        f"numbers: {listed(outcomes)}"
     )
     return Columns("probabilities", outcomes, explanation=(why,))
 
@@ -290,7 +292,7 @@ def _explained(
 ) -> Columns:
     words = {
         "item_id": "items are named by {}",
-        "label": "labels are in {} and are not used for fitting",
+        "label": "labels are in {}",
         "group": "groups are in {}",
         "weight": "each row counts as often as {} says",
     }
@@ -303,6 +305,7 @@ def _explained(
         answer=said.answer,
         confidence=said.confidence,
         value=said.value,
+        prefix=prefix,
         explanation=lines,
         **special,
     )

@@ -205,7 +205,7 @@ def _json_column(
 ) -> pa.Array:
     """A column of one type: numbers, text, or whatever else Arrow makes of it."""
     kinds = {_kind_of(value) for value in values if value is not None}
-    if kinds == {"number"} and any(isinstance(value, float) for value in values):
+    if kinds == {"a number"} and any(isinstance(value, float) for value in values):
         values = [None if value is None else float(value) for value in values]
     if len(kinds) > 1:
         first = _kind_of(next(value for value in values if value is not None))
@@ -216,7 +216,7 @@ def _json_column(
         )
         raise PredictionFileError.of(
             name,
-            f"{key!r} is {first} at first but {_shown(values[other])} in line "
+            f"{key!r} holds {first} at first but {_shown(values[other])} in line "
             f"{rows[other][0]:,}.",
             "let every line hold the same kind of value",
         )
@@ -234,7 +234,7 @@ def _kind_of(value: object) -> str:
     if isinstance(value, bool):
         return "true or false"
     if isinstance(value, int | float):
-        return "number"
+        return "a number"
     if isinstance(value, str):
         return "text"
     return "a list" if isinstance(value, list) else "an object"
