@@ -169,9 +169,12 @@ def _write(
 
 
 def _repeating(table: pa.Table) -> list[str]:
-    """Columns worth a dictionary: not those of fractions, which hardly repeat."""
+    """Columns worth a dictionary: text, but not numbers, which hardly repeat."""
     import pyarrow as pa
 
-    return [
-        field.name for field in table.schema if not pa.types.is_floating(field.type)
-    ]
+    def repeats(kind: pa.DataType) -> bool:
+        types = pa.types
+        text = types.is_string(kind) or types.is_large_string(kind)
+        return bool(text or types.is_dictionary(kind))
+
+    return [field.name for field in table.schema if repeats(field.type)]

@@ -1,0 +1,288 @@
+"""Sufficient statistics of two predictors: counts and sums that add up exactly.
+
+All that fitting on adaptive cells needs of the items is how many there are in each
+combination of a cell of the reference and a small cell of the primary, and the sums of
+their reports there (METHOD section 5). Reports are summed as whole numbers of 2**-30,
+so tables of days, shards or machines merge to the same bits in any order. Sums only
+decide which map is fitted; what certifies the map is computed from the reports
+themselves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from trueup._validate import Floats, Ints, Label
+from trueup.core.grid import N_PLACES, edges_of_equal_mass, places
+from trueup.core.reports import AnswerConfidence, Distributions, Reports
+from trueup.core.resolution import Resolution
+from trueup.errors import InvalidInputError
+
+UNITS = 1 << 30
+"""Sums of reports are whole numbers of one UNITS-th, rounded down."""
+
+KEYS = ("fold", "group", "bin", "reference_answer", "primary_answer", "micro")
+
+
+def in_units(values: Floats) -> Ints:
+    """Probabilities as whole numbers of 2**-30, rounded down."""
+    return np.floor(values * UNITS).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoreCounts:
+    """How often each place of the grid occurs: the sketch that cell edges come from."""
+
+    primary: Ints
+    """(folds, answers, places) of the primary's confidence."""
+    reference: Ints
+    """(folds, places) of the reference's confidence."""
+
+    @classmethod
+    def empty(cls, n_outcomes: int) -> Self:
+        """Nothing counted yet."""
+        return cls(
+            np.zeros((2, n_outcomes, N_PLACES), dtype=np.int64),
+            np.zeros((2, N_PLACES), dtype=np.int64),
+        )
+
+    @classmethod
+    def count(cls, primary: Reports, reference: Reports, fold: Ints) -> Self:
+        """Count items."""
+        answer, score, _ = parts_of(primary)
+        n_outcomes = primary.n_outcomes
+        code = (fold * n_outcomes + answer) * N_PLACES + places(score)
+        other = fold * N_PLACES + places(parts_of(reference)[1])
+        first = np.bincount(code, minlength=2 * n_outcomes * N_PLACES)
+        second = np.bincount(other, minlength=2 * N_PLACES)
+        return cls(first.reshape(2, n_outcomes, N_PLACES), second.reshape(2, N_PLACES))
+
+    def __add__(self, other: Self) -> Self:
+        if not isinstance(other, ScoreCounts):
+            return NotImplemented
+        return type(self)(
+            self.primary + other.primary, self.reference + other.reference
+        )
+
+
+def parts_of(reports: Reports) -> tuple[Ints, Floats, Floats]:
+    """Answer, confidence, and what is summed: the distribution or the confidence."""
+    if isinstance(reports, AnswerConfidence):
+        return reports.answer, reports.confidence, reports.confidence[:, None]
+    if isinstance(reports, Distributions):
+        rows = reports.probabilities
+        return reports.answers(), rows.max(axis=1), rows
+    message = (
+        f"statistics are kept of distributions and of answers with a confidence, not "
+        f"of a {reports.about.title}.\nhint: fit such reports in memory, with trueup.fit."
+    )
+    raise InvalidInputError(message)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FoldEdges:
+    """Edges of the cells that are fitted on one fold."""
+
+    reference: Floats
+    """Inner edges of the reference's bins."""
+    primary: tuple[Floats, ...]
+    """Inner edges of the primary's bins, for each answer."""
+    micro: Floats
+    """Finer edges, common to all answers; every primary edge is one of them."""
+
+    @classmethod
+    def choose(cls, counts: ScoreCounts, fold: int, resolution: Resolution) -> Self:
+        """Bins of about equal mass from a sketch of the fold's scores."""
+        n_items = int(counts.reference[fold].sum())
+        n_bins = min(
+            resolution.reference_bins, max(1, n_items // resolution.least_items)
+        )
+        reference = edges_of_equal_mass(counts.reference[fold], n_bins)
+        primary = tuple(
+            edges_of_equal_mass(
+                own,
+                min(
+                    resolution.primary_bins, int(own.sum()) // resolution.primary_items
+                ),
+            )
+            for own in counts.primary[fold]
+        )
+        pooled = counts.primary[fold].sum(axis=0)
+        n_micro = max(16, resolution.micro_cells // len(primary))
+        fine = edges_of_equal_mass(pooled, n_micro)
+        return cls(reference, primary, np.unique(np.concatenate([fine, *primary])))
+
+    def same_as(self, other: FoldEdges) -> bool:
+        """Whether both make the same cells."""
+        mine = (self.reference, self.micro, *self.primary)
+        theirs = (other.reference, other.micro, *other.primary)
+        return len(mine) == len(theirs) and all(
+            np.array_equal(a, b) for a, b in zip(mine, theirs, strict=True)
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CellLayout:
+    """Which cells are counted: outcomes, kinds of report, groups, edges of each fold."""
+
+    outcomes: tuple[Label, ...]
+    primary_kind: str
+    """``distribution`` or ``answer-confidence``."""
+    reference_kind: str
+    groups: tuple[Any, ...]
+    edges: tuple[FoldEdges, FoldEdges]
+
+    @property
+    def n_outcomes(self) -> int:
+        """Number of outcomes K."""
+        return len(self.outcomes)
+
+    @property
+    def n_primary_sums(self) -> int:
+        """Numbers summed of each primary report."""
+        return self.n_outcomes if self.primary_kind == "distribution" else 1
+
+    @property
+    def n_reference_sums(self) -> int:
+        """Numbers summed of each reference report."""
+        return self.n_outcomes if self.reference_kind == "distribution" else 1
+
+    def same_as(self, other: CellLayout) -> bool:
+        """Whether statistics on both can be added."""
+        return (
+            self.outcomes == other.outcomes
+            and self.primary_kind == other.primary_kind
+            and self.reference_kind == other.reference_kind
+            and self.groups == other.groups
+            and all(a.same_as(b) for a, b in zip(self.edges, other.edges, strict=True))
+        )
+
+    def sizes(self) -> tuple[int, ...]:
+        """How many values each key has."""
+        n_bins = max(len(edges.reference) for edges in self.edges) + 1
+        n_micro = max(len(edges.micro) for edges in self.edges) + 1
+        k = self.n_outcomes
+        return (2, max(len(self.groups), 1), n_bins, k, k, n_micro)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CellStatistics:
+    """Counts and sums of reports per combination of cells; tables add up with ``+``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from trueup.core.reports import Distributions
+    >>> rows = np.array([[0.9, 0.1], [0.3, 0.7], [0.2, 0.8], [0.6, 0.4]])
+    >>> said = Distributions(rows, (0, 1))
+    >>> fold = np.array([0, 0, 1, 1])
+    >>> edges = FoldEdges(np.empty(0), (np.empty(0), np.empty(0)), np.array([0.75]))
+    >>> layout = CellLayout((0, 1), "distribution", "distribution", (), (edges, edges))
+    >>> day = CellStatistics.count(layout, said, said, fold)
+    >>> day + day
+    CellStatistics(8 items, 4 combinations of cells, 2 outcomes)
+    """
+
+    layout: CellLayout
+    keys: Ints
+    """(rows, 6) fold, group, reference bin, reference answer, primary answer, micro."""
+    n_items: Ints
+    """(rows,) items of each combination."""
+    reference: Ints
+    """(rows, K or 1) sums of reference reports, in units of 2**-30."""
+    primary: Ints
+    """(rows, K or 1) sums of primary reports, in units of 2**-30."""
+
+    @classmethod
+    def count(
+        cls,
+        layout: CellLayout,
+        primary: Reports,
+        reference: Reports,
+        fold: Ints,
+        groups: Ints | None = None,
+    ) -> Self:
+        """Count items in memory."""
+        first, second = parts_of(primary), parts_of(reference)
+        group = np.zeros(len(fold), dtype=np.int64) if groups is None else groups
+        keys = np.column_stack(
+            [fold, group, _counted(layout, fold, second[1], "reference"), second[0]]
+            + [first[0], _counted(layout, fold, first[1], "micro")]
+        )
+        ones = np.ones(len(fold), dtype=np.int64)
+        return cls.gather(layout, keys, ones, in_units(second[2]), in_units(first[2]))
+
+    @classmethod
+    def gather(
+        cls,
+        layout: CellLayout,
+        keys: Ints,
+        n_items: Ints,
+        reference: Ints,
+        primary: Ints,
+    ) -> Self:
+        """Add up rows with equal keys; the result is in the order of its keys."""
+        code = np.ravel_multi_index(tuple(keys.T), layout.sizes())
+        order = np.argsort(code, kind="stable")
+        starts = np.flatnonzero(np.diff(code[order], prepend=-1))
+        if len(starts) == 0:
+            return cls(layout, keys, n_items, reference, primary)
+        return cls(
+            layout,
+            keys[order][starts],
+            np.add.reduceat(n_items[order], starts),
+            np.add.reduceat(reference[order], starts, axis=0),
+            np.add.reduceat(primary[order], starts, axis=0),
+        )
+
+    @property
+    def total(self) -> int:
+        """Items in all."""
+        return int(self.n_items.sum())
+
+    def __add__(self, other: Self) -> Self:
+        if not isinstance(other, CellStatistics):
+            return NotImplemented
+        if not self.layout.same_as(other.layout):
+            message = (
+                "these statistics were counted on different cells and cannot be added.\n"
+                "hint: count both with the same layout."
+            )
+            raise InvalidInputError(message)
+        return type(self).gather(
+            self.layout,
+            np.concatenate([self.keys, other.keys]),
+            np.concatenate([self.n_items, other.n_items]),
+            np.concatenate([self.reference, other.reference]),
+            np.concatenate([self.primary, other.primary]),
+        )
+
+    def equals(self, other: CellStatistics) -> bool:
+        """Whether both hold the same numbers, to the last bit."""
+        pairs = (
+            (self.keys, other.keys),
+            (self.n_items, other.n_items),
+            (self.reference, other.reference),
+            (self.primary, other.primary),
+        )
+        return self.layout.same_as(other.layout) and all(
+            np.array_equal(a, b) for a, b in pairs
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"CellStatistics({self.total:,} items, {len(self.n_items):,} combinations "
+            f"of cells, {self.layout.n_outcomes} outcomes)"
+        )
+
+
+def _counted(layout: CellLayout, fold: Ints, score: Floats, which: str) -> Ints:
+    """How many edges of its own fold each score reaches."""
+    reached = [
+        np.searchsorted(getattr(edges, which), score, side="right")
+        for edges in layout.edges
+    ]
+    return np.where(fold == 0, reached[0], reached[1])
