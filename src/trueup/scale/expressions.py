@@ -70,7 +70,9 @@ def place(score: Expr) -> Expr:
     for index in range(LEVELS):
         start, steps, first = level(index)
         here = ((score - start) * steps).floor() + float(first)
-        found = here if index == 0 else nw.when(score >= start).then(here).otherwise(found)
+        found = (
+            here if index == 0 else nw.when(score >= start).then(here).otherwise(found)
+        )
     return found.cast(nw.Int64)
 
 

@@ -104,7 +104,9 @@ class PairTable:
         found = _collected(self.frame.select(nw.len().alias("n"), *sums, *wrong))
         n_items = int(found["n"][0])
         if n_items == 0:
-            raise PredictionFileError.of(self.name, "it has no rows.", "pass at least one")
+            raise PredictionFileError.of(
+                self.name, "it has no rows.", "pass at least one"
+            )
         for i, column in enumerate(columns):
             self._refuse_gaps(column, int(found[f"gap{i}"][0] or 0), n_items)
         for i, side in enumerate(sides):
@@ -203,7 +205,9 @@ def _with_side(frame: Any, side: Side, outcomes: Sequence[Any]) -> Any:  # noqa:
         answer: Any = nw.lit(0)
         for index, name in enumerate(outcomes):
             answer = (
-                nw.when(nw.col(side.answer) == name).then(nw.lit(index)).otherwise(answer)
+                nw.when(nw.col(side.answer) == name)
+                .then(nw.lit(index))
+                .otherwise(answer)
             )
         confidence = nw.col(side.confidence).cast(nw.Float64)
         return frame.with_columns(
@@ -214,7 +218,10 @@ def _with_side(frame: Any, side: Side, outcomes: Sequence[Any]) -> Any:  # noqa:
     frame = frame.with_columns(ex.divisor(ex.row_sum(terms)).alias(total))
     own = [side.own(k) for k in range(len(terms))]
     frame = frame.with_columns(
-        *((term / nw.col(total)).alias(name) for term, name in zip(terms, own, strict=True))
+        *(
+            (term / nw.col(total)).alias(name)
+            for term, name in zip(terms, own, strict=True)
+        )
     )
     frame = frame.with_columns(ex.largest(own).alias(side.top))
     return frame.with_columns(ex.first_equal(own, side.top).alias(side.said))
