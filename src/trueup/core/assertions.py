@@ -66,7 +66,12 @@ def check_assertions(
 
 
 def make_assertion(
-    name: str, primary: Reports, reference: Reports, cell: Ints, n_cells: int
+    name: str,
+    primary: Reports,
+    reference: Reports,
+    cell: Ints,
+    n_cells: int,
+    weights: Floats,
 ) -> Assertion:
     """Write an assertion down for primary cells fitted on these items.
 
@@ -77,7 +82,7 @@ def make_assertion(
     n_outcomes = primary.n_outcomes
     if name == "informative":
         given = np.eye(n_outcomes)[top_of(reference).answer]
-        shares = group_sums(cell, given, n_cells)
+        shares = group_sums(cell, weights[:, None] * given, n_cells)
         total = np.maximum(shares.sum(axis=1, keepdims=True), 1e-300)
         return Assertion(name, shares / total, 1.0)
     answers = cast("Ints", primary.answers())

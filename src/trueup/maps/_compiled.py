@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from trueup._validate import Floats, Ints
+from trueup.core.resolution import PrimaryCells
 from trueup.solve.adaptive import Tilt
 
 if TYPE_CHECKING:
@@ -47,24 +48,9 @@ class CompiledTilts:
         plain = rule.about.name == "distribution" and rule.loss in ("brier", "log")
         if not (plain and tilts and len(tilts) == len(halves)):
             return None
-        n_answers = len(rule.outcomes)
-        joined = [
-            np.unique(np.concatenate([tilt.cells.edges[a] for tilt in tilts]))
-            for a in range(n_answers)
-        ]
-        width = max(len(one) for one in joined)
-        edges = np.full((n_answers, width + 1), np.inf)
-        slopes = np.zeros((len(tilts), n_answers, n_answers, width + 1))
-        for a, own in enumerate(joined):
-            edges[a, : len(own)] = own
-            lowest = np.append(-np.inf, own)
-            for t, tilt in enumerate(tilts):
-                cell = np.searchsorted(tilt.cells.edges[a], lowest, side="right")
-                cell += tilt.cells.offsets[a]
-                slopes[t, :, a, : len(lowest)] = tilt.slopes[cell].T
-        flat = slopes.reshape(len(tilts), n_answers, -1)
-        steps = np.arange(_STEPS) / _STEPS
-        reached = np.array([np.searchsorted(e, steps, side="right") for e in edges])
+        edges, cells = joined_edges([t.cells for t in tilts], len(rule.outcomes))
+        flat = np.stack([t.slopes[c].T for t, c in zip(tilts, cells, strict=True)])
+        reached = steps_reached(edges)
         if rule.loss == "brier":
             return cls(rule.loss, floor or 0.0, edges, reached, flat / 2)
         if np.ptp(flat, axis=1).max() > _STEEP:
@@ -98,6 +84,36 @@ class CompiledTilts:
                 rows, self.floor, loss, self.edges, self.reached, self.slopes, out
             )
         )
+
+
+def joined_edges(
+    several: list[PrimaryCells], n_answers: int
+) -> tuple[Floats, list[Ints]]:
+    """Edges of several sets of cells together, and each set's cell in every part.
+
+    Edges are (answers, most edges + 1), filled up with infinity; parts are numbered
+    answer by answer, equally many for each.
+    """
+    joined = [
+        np.unique(np.concatenate([cells.edges[a] for cells in several]))
+        for a in range(n_answers)
+    ]
+    width = max(len(one) for one in joined)
+    edges = np.full((n_answers, width + 1), np.inf)
+    found = [np.zeros((n_answers, width + 1), dtype=np.int64) for _ in several]
+    for a, own in enumerate(joined):
+        edges[a, : len(own)] = own
+        lowest = np.append(-np.inf, own)
+        for part, cells in zip(found, several, strict=True):
+            inside = np.searchsorted(cells.edges[a], lowest, side="right")
+            part[a, : len(lowest)] = cells.offsets[a] + inside
+    return edges, [part.ravel() for part in found]
+
+
+def steps_reached(edges: Floats) -> Ints:
+    """(answers, steps) how many edges lie at or below each of equal steps."""
+    steps = np.arange(_STEPS) / _STEPS
+    return np.array([np.searchsorted(one, steps, side="right") for one in edges])
 
 
 def is_rows(values: object, n_outcomes: int) -> bool:

@@ -56,7 +56,7 @@ def fit_adaptive(
         warn_without_skill(sample.reference, sample.weights)
     fitted = _cross_fit(sample, loss, trust, request, blocks)
     estimate = None if fitted is None else fitted.estimate
-    certificate = _described(
+    certificate = described(
         estimate, fitted, loss, trust, n_items=len(sample), assume=request.assume
     )
     keep = certificate.supported or request.keep_unsupported
@@ -111,7 +111,7 @@ def recertify(
     estimate = None
     if rule.halves is not None:
         estimate = recertified(rule.halves, sample, loss, rule.trust, numbered)
-    return _described(
+    return described(
         estimate,
         rule.halves,
         loss,
@@ -154,7 +154,7 @@ def _cross_fit(
     )
 
 
-def _described(
+def described(
     estimate: Estimate | None,
     fitted: CrossFit | None,
     loss: ProperLoss,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import Self, cast
 
 import numpy as np
 
@@ -100,14 +100,13 @@ def powered(rows: Floats, exponent: float) -> Floats:
 
 
 def nearest_temperature(
-    sample: Sample, trust: Trust, assume: tuple[str, ...], resolution: Resolution
+    sample: Sample, cells: PrimaryCells, trust: Trust, assume: tuple[str, ...]
 ) -> Temperature:
     """The temperature nearest one that satisfies the asserted rows on these items.
 
     ``informative`` may ask for less confidence, ``stronger`` for more; where they ask
     for both, the predictors contradict the assertions and the exponent stays at one.
     """
-    cells = PrimaryCells.build(sample.primary, sample.shares, resolution)
     rows = cast("Distributions", sample.primary).probabilities
     shares, items = sample.shares, np.arange(len(sample))
     reference = top_of(sample.reference)
@@ -166,6 +165,90 @@ class LinkedProjection:
         return Tilt(self.cells, np.where(idle, 0.0, slopes))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Placed:
+    """Items, or weighted stand-ins for many, and the cells they are in."""
+
+    sample: Sample
+    cells: PrimaryCells
+    primary_cell: Ints
+    micro: Ints
+    """Finer than the primary cells: reports are averaged in it for solving."""
+    fine: tuple[ReferenceCells, Ints]
+    """Reference cells of the projection, and the cell of each item."""
+    coarse: tuple[ReferenceCells, Ints]
+    """Reference cells of the certificate."""
+
+    @classmethod
+    def of_items(cls, sample: Sample, trust: Trust, resolution: Resolution) -> Self:
+        """Build cells from the items themselves."""
+        stated, _ = as_trusted(sample.reference, trust)
+        shares = sample.shares
+
+        def built(n_bins: int, least: int) -> tuple[ReferenceCells, Ints]:
+            made = ReferenceCells.build(
+                stated,
+                trust.rung,
+                sample.groups,
+                sample.n_groups,
+                shares,
+                n_bins=n_bins,
+                least=least,
+            )
+            return made, made.assign(stated, sample.groups)
+
+        cells = PrimaryCells.build(sample.primary, shares, resolution)
+        where = cells.assign(sample.primary)
+        n_bins, least = resolution.reference_bins, resolution.certify_items
+        fewer = min(n_bins, max(1, len(sample) // least))
+        return cls(
+            sample,
+            cells,
+            where,
+            micro_cells(sample.primary, where, resolution.micro_cells),
+            built(n_bins, resolution.least_items),
+            built(fewer, least),
+        )
+
+    def assertions(self, assume: tuple[str, ...]) -> tuple[Assertion, ...]:
+        """What is asserted, written down for the primary cells."""
+        return tuple(
+            make_assertion(
+                name,
+                self.sample.primary,
+                self.sample.reference,
+                self.primary_cell,
+                self.cells.n_cells,
+                self.sample.weights,
+            )
+            for name in assume
+        )
+
+
+def project_placed(
+    placed: Placed, loss: ProperLoss, trust: Trust, assume: tuple[str, ...]
+) -> LinkedProjection:
+    """Project on the cells that items were placed in."""
+    sample, (reference_cells, cell) = placed.sample, placed.fine
+    stated, about = as_trusted(sample.reference, trust)
+    shares, items = sample.shares, np.arange(len(sample))
+    moments = unrestricted(pooled_rows(stated, about, items, cell, shares))
+    rows = merged_rows(moments.node_of_pair, placed.primary_cell, shares)
+    if assume:
+        asserted = list(placed.assertions(assume))
+        bounds = [float(shares @ one.targets(sample.reference)) for one in asserted]
+        moments, rows = with_assertions(moments, rows, asserted, bounds)
+    problem, used = _linked_problem(
+        sample, placed.primary_cell, placed.micro, (moments, rows), trust
+    )
+    sizes = group_sums(cell, sample.weights, reference_cells.n_cells)
+    smallest = int(sizes[: max(reference_cells.bins.n_alone, 1)].min())
+    iterate = lazily.solve(problem, loss)
+    return LinkedProjection(
+        problem, iterate, placed.cells, used, reference_cells, smallest
+    )
+
+
 def project_linked(
     sample: Sample,
     loss: ProperLoss,
@@ -173,37 +256,9 @@ def project_linked(
     assume: tuple[str, ...],
     resolution: Resolution,
 ) -> LinkedProjection:
-    """Project on adaptive cells of both predictors."""
-    stated, about = as_trusted(sample.reference, trust)
-    shares = sample.shares
-    reference_cells = ReferenceCells.build(
-        stated,
-        trust.rung,
-        sample.groups,
-        sample.n_groups,
-        shares,
-        n_bins=resolution.reference_bins,
-        least=resolution.least_items,
-    )
-    cell = reference_cells.assign(stated, sample.groups)
-    items = np.arange(len(sample))
-    moments = unrestricted(pooled_rows(stated, about, items, cell, shares))
-    cells = PrimaryCells.build(sample.primary, shares, resolution)
-    where = cells.assign(sample.primary)
-    rows = merged_rows(moments.node_of_pair, where, shares)
-    if assume:
-        asserted = [
-            make_assertion(name, sample.primary, sample.reference, where, cells.n_cells)
-            for name in assume
-        ]
-        bounds = [float(shares @ one.targets(sample.reference)) for one in asserted]
-        moments, rows = with_assertions(moments, rows, asserted, bounds)
-    micro = micro_cells(sample.primary, where, resolution.micro_cells)
-    problem, used = _linked_problem(sample, where, micro, (moments, rows), trust)
-    sizes = np.bincount(cell, minlength=reference_cells.n_cells)
-    smallest = int(sizes[: max(reference_cells.bins.n_alone, 1)].min())
-    iterate = lazily.solve(problem, loss)
-    return LinkedProjection(problem, iterate, cells, used, reference_cells, smallest)
+    """Project on adaptive cells of both predictors, built from the items."""
+    placed = Placed.of_items(sample, trust, resolution)
+    return project_placed(placed, loss, trust, assume)
 
 
 def unrestricted(moments: MomentRows) -> MomentRows:

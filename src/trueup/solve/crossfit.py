@@ -13,11 +13,12 @@ from trueup.core.moments import Trust
 from trueup.core.reports import Reports
 from trueup.core.resolution import Resolution
 from trueup.solve.adaptive import (
+    Placed,
     Sample,
     Temperature,
     Tilt,
     nearest_temperature,
-    project_linked,
+    project_placed,
 )
 from trueup.solve.sampling import Multipliers, best_on_coarse_cells, per_item_bounds
 
@@ -108,24 +109,32 @@ def fit_half(
     resolution: Resolution,
 ) -> Half:
     """Cells, map and multipliers from some items."""
+    placed = Placed.of_items(sample, trust, resolution)
+    return fit_placed(placed, loss, trust, assume=assume, family=family)
+
+
+def fit_placed(
+    placed: Placed,
+    loss: ProperLoss,
+    trust: Trust,
+    *,
+    assume: tuple[str, ...],
+    family: str | None,
+) -> Half:
+    """Map and multipliers from items that were placed in cells."""
+    sample = placed.sample
     tilt: Tilt | Temperature
     if family == "temperature":
-        tilt = nearest_temperature(sample, trust, assume, resolution)
-        n_cells, smallest = 1, len(sample)
+        tilt = nearest_temperature(sample, placed.cells, trust, assume)
+        n_cells, smallest = 1, round(float(sample.weights.sum()))
     else:
-        linked = project_linked(sample, loss, trust, assume, resolution)
+        linked = project_placed(placed, loss, trust, assume)
         tilt, smallest = linked.tilt, linked.n0
         n_cells = linked.reference_cells.n_cells
     primary = loss.vectors(sample.primary)
     gain = primary - tilt.deploy(loss, sample.primary).losses
     multipliers, fitted = best_on_coarse_cells(
-        sample,
-        gain,
-        trust,
-        assume=assume,
-        primary_cells=tilt.cells,
-        resolution=resolution,
-        size=float(np.abs(primary).max()),
+        placed, gain, trust, assume=assume, size=float(np.abs(primary).max())
     )
     return Half(tilt, multipliers, fitted, n_cells, smallest)
 

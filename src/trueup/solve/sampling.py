@@ -14,11 +14,11 @@ import numpy as np
 
 from trueup._arrays import group_sums
 from trueup._validate import Floats
-from trueup.core.assertions import Assertion, make_assertion
+from trueup.core.assertions import Assertion
 from trueup.core.identification import Identification
 from trueup.core.moments import MomentRows, Trust, as_trusted, pooled_rows
-from trueup.core.resolution import PrimaryCells, ReferenceCells, Resolution
-from trueup.solve.adaptive import Sample, unrestricted
+from trueup.core.resolution import PrimaryCells, ReferenceCells
+from trueup.solve.adaptive import Placed, Sample, unrestricted
 from trueup.solve.problem import Rows
 from trueup.solve.worst_case import least_gain
 
@@ -65,22 +65,18 @@ def per_item_bounds(
 
 
 def best_on_coarse_cells(
-    sample: Sample,
+    placed: Placed,
     gain: Floats,
     trust: Trust,
     *,
     assume: tuple[str, ...],
-    primary_cells: PrimaryCells,
-    resolution: Resolution,
     size: float,
 ) -> tuple[Multipliers, float]:
     """The best multipliers for a fixed map on coarse cells, and the bound in sample.
 
     Any multipliers on any cells are valid; coarse ones generalise better.
     """
-    programme = _Coarse.build(
-        sample, trust, assume, primary_cells, resolution, gain=gain, size=size
-    )
+    programme = _Coarse.build(placed, trust, assume, gain=gain, size=size)
     weights = _best_assertion_weights(
         lambda trial: programme.solve(trial)[0],
         len(assume),
@@ -92,7 +88,7 @@ def best_on_coarse_cells(
     table = np.zeros((programme.cells.n_cells, n_slots))
     table[moments.cell_of_row, moments.slot_of_row] = moments.centred(found)
     multipliers = Multipliers(
-        programme.cells, table, primary_cells, programme.asserted, weights
+        programme.cells, table, placed.cells, programme.asserted, weights
     )
     return multipliers, value
 
@@ -113,36 +109,19 @@ class _Coarse:
     @classmethod
     def build(
         cls,
-        sample: Sample,
+        placed: Placed,
         trust: Trust,
         assume: tuple[str, ...],
-        primary_cells: PrimaryCells,
-        resolution: Resolution,
         *,
         gain: Floats,
         size: float,
     ) -> Self:
+        sample, (cells, cell) = placed.sample, placed.coarse
         stated, about = as_trusted(sample.reference, trust)
-        least = resolution.certify_items
-        n_bins = min(resolution.reference_bins, max(1, len(sample) // least))
-        cells = ReferenceCells.build(
-            stated,
-            trust.rung,
-            sample.groups,
-            sample.n_groups,
-            sample.shares,
-            n_bins=n_bins,
-            least=least,
-        )
-        cell = cells.assign(stated, sample.groups)
         items = np.arange(len(sample))
         moments = unrestricted(pooled_rows(stated, about, items, cell, sample.shares))
-        where, n_cells = primary_cells.assign(sample.primary), primary_cells.n_cells
-        asserted = tuple(
-            make_assertion(name, sample.primary, sample.reference, where, n_cells)
-            for name in assume
-        )
-        return cls(sample, trust, cells, moments, primary_cells, asserted, gain, size)
+        asserted = placed.assertions(assume)
+        return cls(sample, trust, cells, moments, placed.cells, asserted, gain, size)
 
     def solve(self, weights: Floats) -> tuple[float, Floats]:
         """Certified value and multipliers of the reference's moments."""

@@ -1,0 +1,272 @@
+"""Certifying as items stream by: mean and spread of z, everything fixed (METHOD 6)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from trueup._validate import Floats, Ints
+from trueup.core.losses import ProperLoss
+from trueup.core.moments import Trust
+from trueup.core.reports import AnswerConfidence, Distributions, Reports
+from trueup.core.statistics import UNITS
+from trueup.maps._compiled import joined_edges, steps_reached
+from trueup.scale.batch_counts import Batch, SideBatch, step_table
+from trueup.solve.adaptive import Sample, Tilt
+from trueup.solve.crossfit import ONE_SIDED_95, Estimate, Half
+from trueup.solve.statistics import floored_reports
+
+_LOSSES = {"brier": 0, "log": 1, "confidence": 2}
+
+
+@dataclass(slots=True, eq=False)
+class Totals:
+    """Items, and sums of z and of its square in units of 2**-30, for each fold."""
+
+    sums: Ints
+
+    @classmethod
+    def empty(cls) -> Self:
+        """Nothing added yet."""
+        return cls(np.zeros((2, 3), dtype=np.int64))
+
+    def estimate(self, halves: tuple[Half, ...], trust: Trust) -> Estimate:
+        """Mean of z less the price of the reference's error, and its lower limit."""
+        n_items = int(self.sums[:, 0].sum())
+        total = sum(int(value) for value in self.sums[:, 1])
+        squares = sum(int(value) for value in self.sums[:, 2])
+        mean = total / UNITS / n_items
+        # Whole numbers: n * sum of squares - square of the sum, without cancellation.
+        spread = (n_items * squares * UNITS - total * total) / UNITS**2
+        error = float(np.sqrt(max(spread, 0.0) / n_items)) / n_items
+        steepness = float(np.mean([half.multipliers.steepness for half in halves]))
+        certified = mean - trust.reference_error * steepness
+        return Estimate(
+            fitted=float(np.mean([half.fitted for half in halves])),
+            certified=certified,
+            lower=certified - ONE_SIDED_95 * error,
+            steepness=steepness,
+            n_items=n_items,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Certifier:
+    """Both halves, ready to certify items of the fold they were not fitted on."""
+
+    halves: tuple[Half, ...]
+    loss: ProperLoss
+    trust: Trust
+    floor: float | None
+    outcomes: tuple[object, ...]
+    kinds: tuple[str, str]
+    n_groups: int
+    compiled: CompiledBounds | None
+
+    @classmethod
+    def of(
+        cls,
+        halves: tuple[Half, ...],
+        loss: ProperLoss,
+        trust: Trust,
+        *,
+        floor: float | None,
+        outcomes: tuple[object, ...],
+        kinds: tuple[str, str],
+        n_groups: int,
+    ) -> Self:
+        """Compile what can be compiled."""
+        compiled = CompiledBounds.of(halves, loss, trust, floor, len(outcomes), kinds)
+        return cls(halves, loss, trust, floor, outcomes, kinds, n_groups, compiled)
+
+    def add(self, totals: Totals, batch: Batch) -> int:
+        """Add a batch; returns the start of a block with a bad row, or -1."""
+        if self.compiled is not None:
+            return self.compiled.add(totals, batch)
+        from trueup.core.folds import fold_of, mixed
+
+        fold = fold_of(mixed(batch.numbers))
+        sample = self._sample(batch)
+        for which, half in enumerate(self.halves):
+            own = sample.take(np.flatnonzero(fold == which))
+            if len(own):
+                z = half.bounds(own, self.loss, self.trust)
+                totals.sums[which] += [
+                    len(z),
+                    int(np.floor(z * UNITS).sum()),
+                    int(np.ceil(z * z * UNITS).sum()),
+                ]
+        return -1
+
+    def _sample(self, batch: Batch) -> Sample:
+        n_items = len(batch)
+        groups = (
+            batch.groups if len(batch.groups) else np.zeros(n_items, dtype=np.int64)
+        )
+        return Sample(
+            floored_reports(self._reports(batch.primary, "primary"), self.floor),
+            self._reports(batch.reference, "reference"),
+            groups,
+            self.n_groups,
+            np.ones(n_items),
+        )
+
+    def _reports(self, side: SideBatch, name: str) -> Reports:
+        if len(side.answers):
+            return AnswerConfidence._of(
+                side.answers,
+                side.rows[:, 0],
+                self.outcomes,  # type: ignore[arg-type]
+            )
+        rows = np.ascontiguousarray(side.rows)
+        return Distributions.parse(rows, name, self.outcomes)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CompiledBounds:
+    """Tilts and multipliers of both halves as the loops read them."""
+
+    floor: float
+    loss: int
+    edges: Floats
+    reached: Ints
+    slopes: Floats
+    asserted: Floats
+    targets: Floats
+    bins: tuple[Floats, Ints]
+    table: Ints
+    multipliers: Floats
+    mode: int
+    n_parts: Ints
+
+    @classmethod
+    def of(
+        cls,
+        halves: tuple[Half, ...],
+        loss: ProperLoss,
+        trust: Trust,
+        floor: float | None,
+        n_outcomes: int,
+        kinds: tuple[str, str],
+    ) -> Self | None:
+        """Flatten; None for losses and maps that need another formula."""
+        tilts = [half.tilt for half in halves if isinstance(half.tilt, Tilt)]
+        plain = kinds[0] == "distribution" or loss.name == "confidence"
+        if len(tilts) < len(halves) or loss.name not in _LOSSES or not plain:
+            return None
+        edges, cells = joined_edges([tilt.cells for tilt in tilts], n_outcomes)
+        slopes = np.stack(
+            [_slopes(t, c, loss.name) for t, c in zip(tilts, cells, strict=True)]
+        )
+        given = [half.multipliers for half in halves]
+        asserted = np.stack(
+            [
+                _pull_of_assertions(half, c, n_outcomes)
+                for half, c in zip(halves, cells, strict=True)
+            ]
+        )
+        targets = [
+            sum(w * one.sign for one, w in zip(m.asserted, m.weights, strict=True))
+            for m in given
+        ]
+        mode = _mode(trust, kinds[1], n_outcomes)
+        table, multipliers = _tables(halves, n_outcomes, mode)
+        return cls(
+            floor or 0.0,
+            _LOSSES[loss.name],
+            edges,
+            steps_reached(edges),
+            slopes,
+            asserted,
+            np.array(targets, dtype=np.float64),
+            step_table([m.cells.bins.edges for m in given]),
+            table,
+            multipliers,
+            mode,
+            np.array([max(trust.n_groups, 1), trust.rung in _BY_ANSWER]),
+        )
+
+    def add(self, totals: Totals, batch: Batch) -> int:
+        """Add a batch; returns the start of a block with a bad row, or -1."""
+        from trueup.scale._bound_kernels import certify_rows
+
+        return int(
+            certify_rows(
+                batch.primary.rows,
+                batch.primary.answers,
+                batch.reference.rows,
+                batch.reference.answers,
+                batch.numbers,
+                batch.groups,
+                self.floor,
+                self.loss,
+                self.edges,
+                self.reached,
+                self.slopes,
+                self.asserted,
+                self.targets,
+                *self.bins,
+                self.table,
+                self.multipliers,
+                self.mode,
+                self.n_parts,
+                totals.sums,
+            )
+        )
+
+
+_BY_ANSWER = ("answer-confidence", "distribution")
+
+
+def _mode(trust: Trust, reference_kind: str, n_outcomes: int) -> int:
+    from trueup.scale._bound_kernels import ANSWER, BINARY, CAPPED, VECTOR
+
+    if trust.rung == "distribution" and reference_kind == "distribution":
+        return BINARY if n_outcomes == 2 else VECTOR
+    return CAPPED if trust.caps and n_outcomes > 2 else ANSWER
+
+
+def _slopes(tilt: Tilt, cells: Ints, loss: str) -> Floats:
+    """(K or 1, joint cells) what is added to, or multiplies, a report."""
+    slopes = tilt.slopes[cells]
+    if loss == "brier":
+        return np.ascontiguousarray(slopes.T / 2)
+    if loss == "log":
+        return np.ascontiguousarray(
+            np.exp(slopes - slopes.max(axis=1, keepdims=True)).T
+        )
+    n_outcomes = slopes.shape[1]
+    answer = np.arange(len(slopes)) // (len(slopes) // n_outcomes)
+    own = slopes[np.arange(len(slopes)), answer]
+    others = slopes.copy()
+    others[np.arange(len(slopes)), answer] = -np.inf
+    return ((own - others.max(axis=1)) / 2)[None, :]
+
+
+def _pull_of_assertions(half: Half, cells: Ints, n_outcomes: int) -> Floats:
+    pull = np.zeros((n_outcomes, len(cells)))
+    given = half.multipliers
+    for one, weight in zip(given.asserted, given.weights, strict=True):
+        pull += weight * one.coefficients[cells].T
+    return pull
+
+
+def _tables(
+    halves: tuple[Half, ...], n_outcomes: int, mode: int
+) -> tuple[Ints, Floats]:
+    """Cells of (bin, part), the last part being one never seen; and multipliers."""
+    bins = [half.multipliers.cells.bins for half in halves]
+    given = [half.multipliers.table for half in halves]
+    n_bins = max(len(one.table) for one in bins)
+    n_parts = max(one.table.shape[1] for one in bins)
+    most = max(len(one) for one in given)
+    table = np.full((len(halves), n_bins, n_parts + 1), most)
+    multipliers = np.zeros((len(halves), most + 1, n_outcomes + 1))
+    for f, (one, values) in enumerate(zip(bins, given, strict=True)):
+        table[f, : len(one.table), : one.table.shape[1]] = one.table
+        table[f, : len(one.rest), -1] = one.rest
+        multipliers[f, : len(values), : values.shape[1]] = values
+    del mode
+    return np.where(table < 0, most, table), multipliers
