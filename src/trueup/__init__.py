@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from trueup.core.joint import JointTable
     from trueup.core.reports import AnswerConfidence, PointReport
     from trueup.errors import TrueupError, TrueupWarning
+    from trueup.estimator import LabelFreeCalibrator as LabelFreeCalibrator
     from trueup.evaluate.metrics import evaluate
     from trueup.evaluate.reference_check import check_reference
     from trueup.maps.report_map import ReportMap
@@ -41,7 +42,11 @@ __all__ = [
     "worst_case_improvement",
 ]
 
+_EXTRAS = {"LabelFreeCalibrator": "trueup.estimator"}
+"""Public names that need an extra, and that ``import *`` therefore leaves out."""
+
 _HOMES = {
+    **_EXTRAS,
     "AnswerConfidence": "trueup.core.reports",
     "Certificate": "trueup.solve.certificate",
     "JointTable": "trueup.core.joint",

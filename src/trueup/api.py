@@ -54,8 +54,10 @@ def fit(
     ----------
     primary, reference
         The strong predictor to improve and the weaker one to trust, on the same items:
-        (n, K) arrays, 1-D arrays of P(outcome 1), :class:`AnswerConfidence` or
-        :class:`PointReport`, in any combination.
+        (n, K) arrays, 1-D arrays of P(outcome 1), :class:`AnswerConfidence`,
+        :class:`PointReport` or dataframes (pandas, polars, pyarrow, DuckDB) with the
+        columns of prediction files, in any combination. Two dataframes that name
+        their items are paired by ``item_id``, in the order of the primary.
     loss
         ``brier`` (summed over outcomes), ``log``, ``spherical``, ``confidence``,
         ``zero-one``, ``squared``, ``pinball`` or ``expectile``; the canonical loss of

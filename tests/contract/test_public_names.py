@@ -35,7 +35,7 @@ def test_type_checkers_see_exactly_the_public_names():
         for alias in node.names
     }
 
-    assert sorted(names) == trueup.__all__
+    assert sorted(names) == sorted([*trueup.__all__, *trueup._EXTRAS])
     assert names == {name: _full_name(getattr(trueup, name)) for name in names}
 
 
@@ -44,7 +44,7 @@ def test_a_name_that_is_not_public_is_an_attribute_error():
         trueup.projekt  # noqa: B018
 
 
-@pytest.mark.parametrize("name", trueup.__all__)
+@pytest.mark.parametrize("name", [*trueup.__all__, *trueup._EXTRAS])
 def test_every_public_object_has_a_docstring_with_an_example(name):
     docstring = inspect.getdoc(getattr(trueup, name)) or ""
 
@@ -56,7 +56,8 @@ def test_every_public_object_is_on_the_reference_page():
     page = (ROOT / "docs" / "reference" / "api.md").read_text(encoding="utf-8")
     described = re.findall(r"^\.\. auto\w+:: trueup\.(\w+)", page, re.MULTILINE)
 
-    assert sorted(set(described) - {"errors"}) == trueup.__all__
+    public = sorted([*trueup.__all__, *trueup._EXTRAS])
+    assert sorted(set(described) - {"errors"}) == public
 
 
 @pytest.mark.parametrize(

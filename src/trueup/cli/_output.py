@@ -99,6 +99,17 @@ class Console:
             ticker.join()
         self.say(f"\r{what}: {time.monotonic() - start:.1f} s")
 
+    def progress(self, what: str, share: float) -> None:
+        """Say how far long work has come, on a terminal in place."""
+        if self.quiet:
+            return
+        if sys.stderr.isatty():
+            end = "\r\033[K" if share >= 1 else ""
+            click.echo(f"\r\033[K{share:4.0%} {what}{end}", err=True, nl=False)
+        elif what not in self.told:
+            self.told.add(what)
+            click.echo(f"{share:4.0%} {what}", err=True)
+
     @contextmanager
     def noticing(self) -> Iterator[None]:
         """Show warnings as they come, and keep them for the JSON object."""

@@ -10,6 +10,7 @@ from trueup.errors import FileAccessError
 
 if TYPE_CHECKING:
     from trueup._validate import Label
+    from trueup.cli._output import Console
     from trueup.data.pairing import Pair
     from trueup.data.predictions import Predictions
     from trueup.maps.report_map import ReportMap
@@ -31,7 +32,11 @@ def check_report(path: str, *, force: bool) -> None:
 
 
 def write_report(
-    fitted: ReportMap, pair: Pair, options: dict[str, Any], path: str
+    console: Console,
+    fitted: ReportMap,
+    pair: Pair,
+    options: dict[str, Any],
+    path: str,
 ) -> None:
     """Summarise a fit and write the page."""
     report = import_module("trueup.report")
@@ -46,6 +51,7 @@ def write_report(
         sample_weight=options["sample_weight"],
         blocks=options["blocks"],
         family=options["family"],
+        progress=console.progress,
     )
     report.write_report(summary, path, force=True)  # checked before fitting
 

@@ -121,8 +121,7 @@ def command(
     if output is not None:
         fitted.save(output)
     if report is not None:
-        with console.working("writing the report"):
-            write_report(fitted, pair, options, report)
+        write_report(console, fitted, pair, options, report)
     content = {
         "inputs": pair_json(pair),
         "map": map_json(fitted) | {"path": output},

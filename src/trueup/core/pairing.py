@@ -8,13 +8,17 @@ from typing import Any
 
 import numpy as np
 
+from trueup._frames import is_frame, read_frame, read_two_frames
 from trueup._validate import Label
 from trueup.core.reports import AnswerConfidence, Distributions, PointReport, Reports
 from trueup.errors import InvalidInputError
 
 
 def parse_reports(values: object, name: str, outcomes: Iterable[Any] | None) -> Reports:
-    """Reports as they are, anything else as an array of probabilities."""
+    """Reports as they are, dataframes by their columns, the rest as an array."""
+    if is_frame(values):
+        named = None if outcomes is None else tuple(outcomes)
+        values, outcomes = read_frame(values, name, named), None
     if isinstance(values, Reports):
         if outcomes is not None and set(outcomes) != set(values.outcomes):
             message = (
@@ -92,6 +96,9 @@ def paired_reports(
     primary: object, reference: object, outcomes: tuple[Any, ...] | None
 ) -> tuple[Reports, Reports]:
     """Read both predictors and bring them to the same outcomes in the same order."""
+    if is_frame(primary) and is_frame(reference):
+        primary, reference = read_two_frames(primary, reference, outcomes)
+        outcomes = None
     first = parse_reports(primary, "primary", outcomes)
     second = parse_reports(reference, "reference", outcomes)
     if len(first) != len(second):

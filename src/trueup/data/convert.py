@@ -12,6 +12,7 @@ from trueup._validate import Floats
 from trueup.core.reports import AnswerConfidence, Distributions, PointReport, Reports
 from trueup.data.labels import matched, outcome_names, plain
 from trueup.data.schema import Columns, listed
+from trueup.data.values import python_values
 from trueup.errors import PredictionFileError
 
 if TYPE_CHECKING:
@@ -184,7 +185,7 @@ def _exponentials(rows: Floats, name: str) -> tuple[Floats, tuple[str, ...]]:
 
 def objects(column: pa.ChunkedArray) -> Objects:
     """A column as Python values."""
-    values = column.to_pylist()
+    values = python_values(column)
     made = np.empty(len(values), dtype=object)
     made[:] = values
     return made
@@ -203,7 +204,7 @@ def is_numeric(kind: pa.DataType) -> bool:
 def _not_numbers(
     values: pa.ChunkedArray, column: str, name: str
 ) -> PredictionFileError:
-    items = values.to_pylist()
+    items = python_values(values)
     place, item = next(
         ((row, item) for row, item in enumerate(items) if not _reads_as_number(item)),
         (0, items[0]),

@@ -4,40 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from trueup._frames import is_frame
 from trueup.errors import PredictionFileError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_LIBRARIES = {
-    "cudf",
-    "dask",
-    "duckdb",
-    "_duckdb",
-    "ibis",
-    "modin",
-    "narwhals",
-    "pandas",
-    "polars",
-    "pyarrow",
-    "pyspark",
-    "sqlframe",
-}
-_FRAMES = {"DataFrame", "LazyFrame", "Table", "DuckDBPyRelation", "RecordBatch"}
-
-
-def is_frame(value: object) -> bool:
-    """Whether this is a dataframe; imports nothing to find out.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> is_frame(pl.DataFrame({"p_yes": [0.5]})), is_frame([[0.5, 0.5]])
-    (True, False)
-    """
-    kind = type(value)
-    home = kind.__module__.partition(".")[0]
-    return home in _LIBRARIES and kind.__name__ in _FRAMES
+__all__ = ["is_frame", "to_table"]
 
 
 def to_table(frame: object, name: str = "the dataframe") -> pa.Table:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pv
 
+from trueup.data.values import python_values
 from trueup.errors import PredictionFileError
 
 _DELIMITERS = (",", ";", "\t", "|")
@@ -72,7 +73,7 @@ def csv_bytes(table: pa.Table, separator: str) -> bytes:
     writer = csv.writer(buffer, delimiter=separator, lineterminator="\n")
     writer.writerow(table.column_names)
     for batch in table.to_batches(max_chunksize=65_536):
-        columns = [column.to_pylist() for column in batch.columns]
+        columns = [python_values(column) for column in batch.columns]
         writer.writerows(zip(*columns, strict=True))
     return buffer.getvalue().encode()
 
@@ -82,9 +83,15 @@ def jsonl_bytes(table: pa.Table) -> bytes:
     lines = [
         json.dumps(row, ensure_ascii=False, default=str)
         for batch in table.to_batches(max_chunksize=65_536)
-        for row in batch.to_pylist()
+        for row in _rows(batch)
     ]
     return ("\n".join(lines) + "\n").encode() if lines else b""
+
+
+def _rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:
+    columns = [python_values(column) for column in batch.columns]
+    names = batch.schema.names
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def _decoded(content: bytes, name: str) -> str:

@@ -23,10 +23,17 @@ def write_json(content: Mapping[str, Any], path: str | os.PathLike[str]) -> None
 def read_json(path: str | os.PathLike[str], what: str = "map") -> object:
     """The content of a file that should hold a document."""
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        text = Path(path).read_text(encoding="utf-8")
+        return json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
         message = f"{os.fspath(path)} is not a saved {what}: it is not JSON ({error})."
         raise MapFormatError(message) from error
+
+
+def _refuse(constant: str) -> None:
+    """JSON has no NaN and no infinity, and nothing saved holds one."""
+    message = f"{constant} is not JSON"
+    raise ValueError(message)
 
 
 def rebuilt(

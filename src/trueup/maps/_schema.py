@@ -90,7 +90,7 @@ def _read_format_1(content: dict[str, Any]) -> ReportMap:
         rule=rule,
         loss=content["loss"],
         cells=_parse_cells(content["cells"]),
-        floor=None if content["floor"] is None else float(content["floor"]),
+        floor=_parse_floor(content["floor"], len(outcomes)),
         certificate=_parse_certificate(content["certificate"]),
         fitted_on=FittedOn(**{k: int(v) for k, v in content["fitted_on"].items()}),
         _draw=drawn,
@@ -98,6 +98,16 @@ def _read_format_1(content: dict[str, Any]) -> ReportMap:
         if draw is None
         else _parse_certificate(draw["certificate"]),
     )
+
+
+def _parse_floor(saved: Any, n_outcomes: int) -> float | None:  # noqa: ANN401 - JSON
+    if saved is None:
+        return None
+    floor = float(saved)
+    if not 0 < floor < 1 / n_outcomes:
+        message = f"a floor of {floor} for {n_outcomes} outcomes"
+        raise ValueError(message)
+    return floor
 
 
 def _parse_rule(content: dict[str, Any], outcomes: tuple[Label, ...]) -> Table | Tilts:
@@ -235,6 +245,9 @@ def _certificate(certificate: Certificate) -> dict[str, Any]:
 def _parse_certificate(saved: dict[str, Any]) -> Certificate:
     known = float(saved["break_even_reference_error"])
     number = {name: float(saved[name]) for name in _NUMBERS}
+    if np.isnan(known) or not np.isfinite(list(number.values())).all():
+        message = "a number of the certificate is not finite"
+        raise ValueError(message)
     return Certificate(
         guaranteed_improvement=number["guaranteed_improvement"],
         upper_bound=number["upper_bound"],

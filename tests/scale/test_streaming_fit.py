@@ -1,0 +1,183 @@
+"""Fitting in passes: the same numbers as in memory, whatever the files look like."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+import pytest
+
+import trueup
+from scale.conftest import OUTCOMES, pair_table, predictors, rows_of
+from trueup.core.folds import fold_of, id_numbers, mixed
+from trueup.core.losses import get_loss
+from trueup.core.reports import AnswerConfidence, Distributions
+from trueup.core.resolution import Resolution
+from trueup.core.statistics import UNITS, CellStatistics, ScoreCounts
+from trueup.errors import PredictionFileError, TrueupError
+from trueup.maps.rules import adaptive_loss
+from trueup.scale.batch_counts import Batch, SideBatch
+from trueup.scale.certify import Certifier, Totals
+from trueup.scale.fitting import Wanted, count, fit_source, layout_of, sketch_layout
+from trueup.scale.pairs import open_pair
+from trueup.solve.adaptive import Sample
+from trueup.solve.statistics import fit_halves, floored_reports
+
+PREFIXES = {"primary_prefix": "primary", "reference_prefix": "reference"}
+EMPTY = np.empty(0, dtype=np.int64)
+
+
+def opened(path, **options):
+    return open_pair(path, **PREFIXES, **options)
+
+
+def written(table, path):
+    pq.write_table(table, path, row_group_size=1000)
+    return path
+
+
+class Memory:
+    """A source of batches that are in memory already."""
+
+    def __init__(self, table, size=777, kinds=("distribution", "distribution")):
+        self.table, self.size, self.kinds = table, size, kinds
+        self.name, self.outcomes, self.groups = "memory", OUTCOMES, ()
+        self.n_items = table.num_rows
+
+    def side(self, table, name, kind):
+        rows = rows_of(table, name)
+        if kind == "distribution":
+            return SideBatch(rows, EMPTY)
+        return SideBatch(rows.max(axis=1)[:, None].copy(), rows.argmax(axis=1))
+
+    def batches(self, share=1):
+        for first in range(0, self.n_items, self.size):
+            part = self.table.slice(first, self.size)
+            yield Batch(
+                self.side(part, "primary", self.kinds[0]),
+                self.side(part, "reference", self.kinds[1]),
+                part["item_id"].to_numpy(),
+                EMPTY,
+            )
+
+
+def reports(table, name, kind="distribution"):
+    read = Distributions.parse(rows_of(table, name), name, OUTCOMES)
+    if kind == "distribution":
+        return read
+    return AnswerConfidence._of(
+        read.answers(), read.probabilities.max(axis=1), OUTCOMES
+    )
+
+
+def test_counting_in_batches_equals_counting_at_once(pairs, tmp_path):
+    fold = fold_of(mixed(pairs["item_id"].to_numpy()))
+    both = reports(pairs, "primary"), reports(pairs, "reference")
+
+    with opened(written(pairs, tmp_path / "pairs.parquet")) as source:
+        layout = sketch_layout(source, Resolution(), None)
+        streamed = count(source, layout)
+    scores = ScoreCounts.count(*both, fold)
+    at_once = CellStatistics.count(layout, *both, fold)
+
+    assert layout_of(scores, Memory(pairs), Resolution()).same_as(layout)
+    assert streamed.equals(at_once)
+
+
+def test_statistics_add_up_exactly_in_any_order_and_any_split(pairs):
+    layout = sketch_layout(Memory(pairs), Resolution(), None)
+    whole = count(Memory(pairs), layout)
+    rng = np.random.default_rng(1)
+    for _ in range(5):
+        cuts = np.sort(rng.integers(0, pairs.num_rows, 4))
+        bounds = [0, *cuts, pairs.num_rows]
+        parts = [
+            count(Memory(pairs.slice(a, b - a)), layout)
+            for a, b in zip(bounds, bounds[1:], strict=False)
+            if b > a
+        ]
+        rng.shuffle(parts)
+        total = parts[0]
+        for part in parts[1:]:
+            total = total + part
+
+        assert total.equals(whole)
+
+
+def test_statistics_on_other_cells_are_not_added(pairs):
+    one = sketch_layout(Memory(pairs), Resolution(), None)
+    other = sketch_layout(Memory(pairs), Resolution(reference_bins=4), None)
+
+    with pytest.raises(TrueupError, match="different cells"):
+        count(Memory(pairs), one) + count(Memory(pairs), other)
+
+
+KINDS = ("distribution", "answer-confidence")
+SETTINGS = [
+    {"trust": "mean", "assume": ("informative",)},
+    {"trust": "confidence"},
+    {"trust": "answer-confidence", "assume": ("stronger", "informative")},
+    {"trust": "answer-confidence", "caps": True},
+    {"trust": "distribution", "reference_error": 0.01},
+    {"trust": "distribution", "loss": "log", "floor": 1e-4},
+    {"trust": "distribution", "loss": "spherical"},
+    {"trust": "confidence", "assume": ("informative",), "family": "temperature"},
+]
+
+
+def named(setting):
+    return " ".join(str(value) for value in setting.values())
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=named)
+@pytest.mark.parametrize("kinds", [(a, b) for a in KINDS for b in KINDS], ids=str)
+def test_compiled_certificates_equal_the_formula(pairs, setting, kinds):
+    if kinds[0] != "distribution" and {"loss", "family"} & set(setting):
+        pytest.skip("these losses and families are about distributions")  # pragma: no cover
+    if kinds[1] != "distribution" and setting["trust"] == "distribution":
+        return
+    source = Memory(pairs, kinds=kinds)
+    wanted = Wanted.check(OUTCOMES, kinds, 0, **setting)
+    layout = sketch_layout(source, Resolution(), None)
+    statistics = count(source, layout)
+    halves = fit_halves(
+        statistics,
+        wanted.loss,
+        wanted.trust,
+        assume=wanted.assume,
+        family=wanted.family,
+        floor=wanted.floor,
+        resolution=Resolution(),
+    )
+    certifier = Certifier.of(
+        halves,
+        wanted.loss,
+        wanted.trust,
+        floor=wanted.floor,
+        outcomes=OUTCOMES,
+        kinds=kinds,
+        n_groups=0,
+    )
+    totals = Totals.empty()
+    for batch in source.batches():
+        assert certifier.add(totals, batch) == -1
+
+    fold = fold_of(mixed(pairs["item_id"].to_numpy()))
+    sample = Sample(
+        floored_reports(reports(pairs, "primary", kinds[0]), wanted.floor),
+        reports(pairs, "reference", kinds[1]),
+        np.zeros(pairs.num_rows, dtype=np.int64),
+        0,
+        np.ones(pairs.num_rows),
+    )
+    for which, half in enumerate(halves):
+        own = sample.take(np.flatnonzero(fold == which))
+        z = half.bounds(own, wanted.loss, wanted.trust)
+
+        assert totals.sums[which, 0] == len(z)
+        assert totals.sums[which, 1] / UNITS == pytest.approx(z.sum(), abs=2e-9 * len(z))
+        assert totals.sums[which, 1] / UNITS <= z.sum() + 1e-9
+        assert totals.sums[which, 2] / UNITS == pytest.approx(
+            (z * z).sum(), abs=2e-9 * len(z)
+        )
