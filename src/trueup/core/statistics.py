@@ -50,8 +50,14 @@ class ScoreCounts:
         )
 
     @classmethod
-    def count(cls, primary: Reports, reference: Reports, fold: Ints) -> Self:
-        """Count items."""
+    def count(
+        cls,
+        primary: Reports,
+        reference: Reports,
+        fold: Ints,
+        times: Ints | None = None,
+    ) -> Self:
+        """Count items, each as often as ``times`` says."""
         answer, score, _ = parts_of(primary)
         n_outcomes = primary.n_outcomes
         code = (fold * n_outcomes + answer) * N_PLACES + places(score)
@@ -204,16 +210,18 @@ class CellStatistics:
         reference: Reports,
         fold: Ints,
         groups: Ints | None = None,
+        times: Ints | None = None,
     ) -> Self:
-        """Count items in memory."""
+        """Count items in memory, each as often as ``times`` says."""
         first, second = parts_of(primary), parts_of(reference)
         group = np.zeros(len(fold), dtype=np.int64) if groups is None else groups
         keys = np.column_stack(
             [fold, group, _counted(layout, fold, second[1], "reference"), second[0]]
             + [first[0], _counted(layout, fold, first[1], "micro")]
         )
-        ones = np.ones(len(fold), dtype=np.int64)
-        return cls.gather(layout, keys, ones, in_units(second[2]), in_units(first[2]))
+        often = np.ones(len(fold), dtype=np.int64) if times is None else times
+        sums = (often[:, None] * in_units(part[2]) for part in (second, first))
+        return cls.gather(layout, keys, often, *sums)
 
     @classmethod
     def gather(

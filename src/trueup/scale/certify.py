@@ -23,20 +23,39 @@ _LOSSES = {"brier": 0, "log": 1, "confidence": 2}
 
 @dataclass(slots=True, eq=False)
 class Totals:
-    """Items, and sums of z and of its square in units of 2**-30, for each fold."""
+    """Items, and sums of z and of its square in units of 2**-30, for each fold.
 
-    sums: Ints
+    Python's whole numbers have no largest: ten billion items overflow nothing.
+    """
+
+    sums: list[list[int]]
 
     @classmethod
     def empty(cls) -> Self:
         """Nothing added yet."""
-        return cls(np.zeros((2, 3), dtype=np.int64))
+        return cls([[0, 0, 0], [0, 0, 0]])
+
+    def add(self, fold: int, n_items: int, total: int, squares: int) -> None:
+        """Add what a batch came to."""
+        for place, value in enumerate((n_items, total, squares)):
+            self.sums[fold][place] += int(value)
+
+    def add_items(self, fold: int, z: Floats, times: Ints | None = None) -> None:
+        """Add items one by one, each as often as ``times`` says."""
+        down, up = np.floor(z * UNITS), np.ceil(z * z * UNITS)
+        if times is None:
+            self.add(fold, len(z), int(down.sum()), int(up.sum()))
+            return
+        often = [int(n) for n in times]
+        total = sum(n * int(v) for n, v in zip(often, down, strict=True))
+        squares = sum(n * int(v) for n, v in zip(often, up, strict=True))
+        self.add(fold, sum(often), total, squares)
 
     def estimate(self, halves: tuple[Half, ...], trust: Trust) -> Estimate:
         """Mean of z less the price of the reference's error, and its lower limit."""
-        n_items = int(self.sums[:, 0].sum())
-        total = sum(int(value) for value in self.sums[:, 1])
-        squares = sum(int(value) for value in self.sums[:, 2])
+        n_items, total, squares = (
+            sum(column) for column in zip(*self.sums, strict=True)
+        )
         mean = total / UNITS / n_items
         # Whole numbers: n * sum of squares - square of the sum, without cancellation.
         spread = (n_items * squares * UNITS - total * total) / UNITS**2
@@ -92,12 +111,7 @@ class Certifier:
         for which, half in enumerate(self.halves):
             own = sample.take(np.flatnonzero(fold == which))
             if len(own):
-                z = half.bounds(own, self.loss, self.trust)
-                totals.sums[which] += [
-                    len(z),
-                    int(np.floor(z * UNITS).sum()),
-                    int(np.ceil(z * z * UNITS).sum()),
-                ]
+                totals.add_items(which, half.bounds(own, self.loss, self.trust))
         return -1
 
     def _sample(self, batch: Batch) -> Sample:
@@ -192,7 +206,8 @@ class CompiledBounds:
         """Add a batch; returns the start of a block with a bad row, or -1."""
         from trueup.scale._bound_kernels import certify_rows
 
-        return int(
+        found = np.zeros((2, 3), dtype=np.int64)
+        bad = int(
             certify_rows(
                 batch.primary.rows,
                 batch.primary.answers,
@@ -212,9 +227,12 @@ class CompiledBounds:
                 self.multipliers,
                 self.mode,
                 self.n_parts,
-                totals.sums,
+                found,
             )
         )
+        for fold, sums in enumerate(found.tolist()):
+            totals.add(fold, *sums)
+        return bad
 
 
 _BY_ANSWER = ("answer-confidence", "distribution")

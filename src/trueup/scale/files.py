@@ -58,7 +58,8 @@ class Files:
             raise FileAccessError(message)
         if not found:
             message = (
-                f"{name} holds no file of predictions.\n"
+                f"{name} {'is a folder that ' * path.is_dir()}holds no file of "
+                "predictions.\n"
                 f"hint: names must end in {', '.join(_READERS)}."
             )
             raise FileAccessError(message)

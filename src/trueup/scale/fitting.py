@@ -105,13 +105,7 @@ def fit_source(
     """Fit in three passes over batches."""
     chosen = resolution or Resolution()
     wanted = Wanted.check(source.outcomes, source.kinds, len(source.groups), **options)
-    if source.n_items < FEWEST_ITEMS:
-        message = (
-            f"{source.n_items:,} items are too few to fit on one half and certify on the "
-            "other.\nhint: use trueup.fit with cells='exact' if these items are the whole "
-            "population."
-        )
-        raise InvalidInputError(message)
+    enough_items(source.n_items)
     layout = sketch_layout(source, chosen, progress)
     statistics = count(source, layout, progress, refuse_zeros=_needs_positive(wanted))
     halves = fit_halves(
@@ -125,6 +119,18 @@ def fit_source(
     )
     totals = certify(source, halves, wanted, progress)
     return as_map(layout, statistics, halves, totals, wanted)
+
+
+def enough_items(n_items: int) -> int:
+    """Refuse what cannot be split in two halves."""
+    if n_items < FEWEST_ITEMS:
+        message = (
+            f"{n_items:,} items are too few to fit on one half and certify on the "
+            "other.\nhint: use trueup.fit with cells='exact' if these items are the whole "
+            "population."
+        )
+        raise InvalidInputError(message)
+    return n_items
 
 
 def sketch_layout(

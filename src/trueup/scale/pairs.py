@@ -72,6 +72,17 @@ class FilePair:
         first, second = self.chosen.primary, self.chosen.reference
         return _kind(first), _kind(second)
 
+    @property
+    def explanation(self) -> tuple[str, ...]:
+        """What was read from which column, one sentence each."""
+        first, second = self.chosen.primary, self.chosen.reference
+        told = (
+            f"primary: {first.explanation[0]}",
+            f"reference: {second.explanation[0]}",
+        )
+        how = self.chosen.id or "their place in the files"
+        return (*told, f"items are split in halves by {how}")
+
     def batches(self, share: int = 1) -> Iterator[Batch]:
         """All items in the order of the files, or one in ``share``."""
         first, second = self.chosen.primary, self.chosen.reference
@@ -250,6 +261,7 @@ def _joined(
         outcomes,
         answer=renamed.get(second.answer or ""),
         confidence=renamed.get(second.confidence or ""),
+        explanation=second.explanation,
     )
     own = ours if ours and theirs else None
     return f"{written}", Chosen(first, moved, own, chosen.group)

@@ -59,7 +59,8 @@ def apply_parquet(
     >>> from tempfile import TemporaryDirectory
     >>> import pyarrow as pa, pyarrow.parquet as pq
     >>> import trueup
-    >>> fitted = trueup.fit([0.1, 0.7], [0.5, 0.5], outcomes=["no", "yes"],
+    >>> rows = [[0.9, 0.1], [0.3, 0.7]]
+    >>> fitted = trueup.fit(rows, [[0.5, 0.5]] * 2, outcomes=["no", "yes"],
     ...                     cells="exact")
     >>> table = pa.table({"p_no": [0.9, 0.3], "p_yes": [0.1, 0.7], "topic": ["a", "b"]})
     >>> with TemporaryDirectory() as folder:
