@@ -15,6 +15,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from trueup._arrays import group_sums
 from trueup._validate import Floats, Ints, Label
 from trueup.core.grid import N_PLACES, edges_of_equal_mass, places
 from trueup.core.reports import AnswerConfidence, Distributions, Reports
@@ -120,6 +121,16 @@ class FoldEdges:
         n_micro = max(16, resolution.micro_cells // len(primary))
         fine = edges_of_equal_mass(pooled, n_micro)
         return cls(reference, primary, np.unique(np.concatenate([fine, *primary])))
+
+    def primary_cell(self, answer: Ints, micro: Ints) -> Ints:
+        """The primary cell that holds each micro-cell of an answer."""
+        first = np.cumsum([0, *(len(inner) + 1 for inner in self.primary)])
+        lowest = np.append(-np.inf, self.micro)[micro]
+        found = np.empty(len(answer), dtype=np.int64)
+        for a, inner in enumerate(self.primary):
+            own = answer == a
+            found[own] = first[a] + np.searchsorted(inner, lowest[own], side="right")
+        return found
 
     def same_as(self, other: FoldEdges) -> bool:
         """Whether both make the same cells."""
@@ -267,6 +278,20 @@ class CellStatistics:
             np.concatenate([self.reference, other.reference]),
             np.concatenate([self.primary, other.primary]),
         )
+
+    def cell_counts(self) -> list[Floats]:
+        """Counts of the primary's cells and of the reference's, fold by fold."""
+        sizes, fold = self.layout.sizes(), self.keys[:, 0]
+        primary = []
+        for which, edges in enumerate(self.layout.edges):
+            own = fold == which
+            cell = edges.primary_cell(self.keys[own, 4], self.keys[own, 5])
+            n_cells = sum(len(inner) + 1 for inner in edges.primary)
+            primary.append(group_sums(cell, 1.0 * self.n_items[own], n_cells))
+        place = (fold * sizes[2] + self.keys[:, 2]) * sizes[3] + self.keys[:, 3]
+        n_places = 2 * sizes[2] * sizes[3]
+        reference = group_sums(place, 1.0 * self.n_items, n_places)
+        return [np.concatenate(primary), reference]
 
     def equals(self, other: CellStatistics) -> bool:
         """Whether both hold the same numbers, to the last bit."""

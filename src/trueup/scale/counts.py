@@ -76,7 +76,8 @@ def fit_counts(
         own = np.flatnonzero(fold == which)
         z = half.bounds(sample.take(own), wanted.loss, wanted.trust)
         totals.add_items(which, z, times[own])
-    return as_map(layout, statistics, halves, totals, wanted)
+    estimate = totals.estimate(halves, wanted.trust)
+    return as_map(statistics, halves, estimate, wanted)
 
 
 def _split(

@@ -35,7 +35,7 @@ from trueup.scale.batch_counts import (
 )
 from trueup.scale.certify import Certifier, Totals
 from trueup.scale.pairs import PairSource
-from trueup.solve.crossfit import FEWEST_ITEMS, CrossFit, Half
+from trueup.solve.crossfit import FEWEST_ITEMS, CrossFit, Estimate, Half
 from trueup.solve.statistics import fit_halves
 
 Progress = Callable[[str, int, int], None]
@@ -118,7 +118,8 @@ def fit_source(
         resolution=chosen,
     )
     totals = certify(source, halves, wanted, progress)
-    return as_map(layout, statistics, halves, totals, wanted)
+    estimate = totals.estimate(halves, wanted.trust)
+    return as_map(statistics, halves, estimate, wanted)
 
 
 def enough_items(n_items: int) -> int:
@@ -212,14 +213,13 @@ def certify(
 
 
 def as_map(
-    layout: CellLayout,
     statistics: CellStatistics,
     halves: tuple[Half, ...],
-    totals: Totals,
+    estimate: Estimate,
     wanted: Wanted,
 ) -> ReportMap:
     """The map with its certificate."""
-    fitted = CrossFit(halves, totals.estimate(halves, wanted.trust))
+    layout, fitted = statistics.layout, CrossFit(halves, estimate)
     n_items = statistics.total
     certificate = described(
         fitted.estimate,

@@ -59,15 +59,9 @@ def placed(
     rest = 1 - layout.n_outcomes * shift
     # The map meets reports after the floor, so its cells are those of floored ones.
     cells = PrimaryCells(tuple(rest * inner + shift for inner in edges.primary))
-    offsets, answer = cells.offsets, own.key("primary_answer")
-    lowest = np.append(-np.inf, edges.micro)[own.key("micro")]
-    where = np.empty(len(answer), dtype=np.int64)
-    for a, inner in enumerate(edges.primary):
-        chosen = answer == a
-        where[chosen] = offsets[a] + np.searchsorted(
-            inner, lowest[chosen], side="right"
-        )
-    atom = _numbered(answer * (len(edges.micro) + 1) + own.key("micro"))
+    answer, micro = own.key("primary_answer"), own.key("micro")
+    where = edges.primary_cell(answer, micro)
+    atom = _numbered(answer * (len(edges.micro) + 1) + micro)
     fine = _reference_cells(own, edges.reference, trust, resolution.least_items)
     n_bins = min(
         resolution.reference_bins, max(1, own.total // resolution.certify_items)
