@@ -76,6 +76,7 @@ def fitted(world: World) -> trueup.ReportMap:
             groups=world.groups,
             sample_weight=world.weights,
             **arguments(world),
+            cells="exact",
         )
 
 

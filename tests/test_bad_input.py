@@ -16,7 +16,7 @@ ROWS = np.array([[0.2, 0.3, 0.5], [0.1, 0.1, 0.8]])
 
 def refuses(match, *arguments, error=errors.TrueupError, **options):
     with pytest.raises(error, match=match) as caught:
-        trueup.fit(*arguments, **options)
+        trueup.fit(*arguments, **{"cells": "exact", **options})
     assert isinstance(caught.value, errors.TrueupError)
     return str(caught.value)
 
@@ -60,7 +60,7 @@ def test_rows_that_do_not_sum_to_one():
 
 def test_float32_rows_are_divided_and_recorded():
     rows = np.array([[1 / 3, 1 / 3, 1 / 3 + 4e-6], [0.1, 0.1, 0.8]])
-    m = trueup.fit(rows, ROWS)
+    m = trueup.fit(rows, ROWS, cells="exact")
 
     assert m.fitted_on.n_normalised == 1
     assert any("divided by their sum" in note for note in m.certificate.notes)
@@ -87,7 +87,7 @@ def test_answers_and_confidences_of_different_lengths():
 
 def test_one_item_is_said_to_be_the_population():
     with pytest.warns(errors.DoubtfulInputWarning, match="one item"):
-        trueup.fit([0.1], [0.5])
+        trueup.fit([0.1], [0.5], cells="exact")
 
 
 def test_one_outcome():
@@ -169,7 +169,7 @@ def test_log_loss_names_the_rows_with_zeros_and_offers_a_floor():
 
 
 def test_floor_is_printed_on_the_certificate():
-    m = trueup.fit([0.5, 1.0], Q, loss="log", floor=1e-4)
+    m = trueup.fit([0.5, 1.0], Q, loss="log", floor=1e-4, cells="exact")
 
     assert any("floor 0.0001" in note for note in m.certificate.notes)
     assert np.isfinite(m.certificate.guaranteed_improvement)
@@ -225,7 +225,7 @@ def test_low_reference_confidence_is_trusted_without_caps_and_says_so():
         answer=[0, 1], confidence=[0.1, 0.6], outcomes=range(3)
     )
     with pytest.warns(errors.RelaxedAssumptionWarning, match="below 1/3"):
-        trueup.fit(ROWS, reference)
+        trueup.fit(ROWS, reference, cells="exact")
 
 
 def test_a_mean_outside_the_outcomes():
@@ -239,7 +239,7 @@ def test_a_quantile_between_two_outcomes_is_refused_and_can_be_snapped():
     )
     refuses(r"strictly between two outcomes(.|\n)*snapped", between, ROWS)
 
-    m = trueup.fit(between.snapped(), ROWS)
+    m = trueup.fit(between.snapped(), ROWS, cells="exact")
     assert m.certificate.guaranteed_improvement >= 0
 
 
@@ -265,7 +265,7 @@ def test_a_step_divides_one(step):
 
 
 def test_applying_to_another_kind_of_report():
-    m = trueup.fit(P, Q)
+    m = trueup.fit(P, Q, cells="exact")
     answers = trueup.AnswerConfidence(answer=[0], confidence=[0.5], outcomes=[0, 1])
     with pytest.raises(errors.InvalidInputError, match="cannot be applied"):
         m.apply(answers)
@@ -273,4 +273,4 @@ def test_applying_to_another_kind_of_report():
 
 def test_applying_to_another_number_of_outcomes():
     with pytest.raises(errors.InvalidInputError, match="about 3 outcomes"):
-        trueup.fit(P, Q).apply(ROWS)
+        trueup.fit(P, Q, cells="exact").apply(ROWS)

@@ -35,7 +35,7 @@ def fit(
     groups: Iterable[Any] | None = None,
     sample_weight: object | None = None,
     reference_error: float = 0.0,
-    cells: str | Cells = "exact",
+    cells: str | Cells = "auto",
     outcomes: Iterable[Any] | None = None,
     floor: float | None = None,
     assume: str | Iterable[str] = (),
@@ -78,17 +78,19 @@ def fit(
     reference_error
         Budget for the reference's calibration error, in the units of its rung.
     cells
-        ``"exact"`` (every distinct report is its own cell, the items are the whole
-        population), :class:`Step` (the paper's grid), or ``"auto"``: adaptive cells, a
-        map that applies to any report, and a certificate that survives sampling.
+        ``"auto"``: the items are a sample; adaptive cells, a map that applies to any
+        report, and a certificate that survives sampling. ``"exact"``: the items are
+        the whole population, every distinct report is its own cell. :class:`Step`: the
+        paper's grid.
     outcomes
         Names of the K outcomes.
     floor
         Under log loss, replace every primary report r by (1 - K floor) r + floor.
     assume
         With ``"auto"``: facts asserted beyond calibration, ``"informative"`` (the
-        reference's answer is not evidence against itself given the primary's report)
-        or ``"stronger"`` (the primary is right at least as often as the reference).
+        reference's answer is not evidence against itself given the primary's report),
+        ``"informative-by-confidence"`` (the same at every level of its confidence) or
+        ``"stronger"`` (the primary is right at least as often as the reference).
     family
         With ``"auto"``: ``"temperature"`` for a map with one parameter, the
         temperature nearest one that satisfies what is asserted.
@@ -152,7 +154,7 @@ def load(path: str | os.PathLike[str]) -> Any:  # noqa: ANN401 - the kind that w
     --------
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
-    >>> fitted = fit([0.1, 0.7], [0.5, 0.5])
+    >>> fitted = fit([0.1, 0.7], [0.5, 0.5], cells="exact")
     >>> with TemporaryDirectory() as folder:
     ...     fitted.save(Path(folder, "map.json"))
     ...     again = load(Path(folder, "map.json"))

@@ -26,7 +26,9 @@ def total(parts):
 def test_the_paper_toy_is_all_geometric():
     """Primary .1 and .7, reference .5, truth .2 and .8 exactly: gain .02, no more."""
     p, q = np.repeat([0.1, 0.7], 5), np.full(10, 0.5)
-    parts = decompose(trueup.fit(p, q), p, q, [1, 0, 0, 0, 0, 1, 1, 1, 1, 0], **FEW)
+    parts = decompose(
+        trueup.fit(p, q, cells="exact"), p, q, [1, 0, 0, 0, 0, 1, 1, 1, 1, 0], **FEW
+    )
 
     assert parts.realised.value == pytest.approx(0.02)
     assert parts.geometric_gain.value == pytest.approx(0.02)
@@ -41,7 +43,7 @@ def test_an_imperfect_reference_costs_what_the_method_says():
     rises from .75 * .0025 to .25 * .04, Brier by twice .008125.
     """
     p, q, weights = np.array([1, 0.05]), np.array([0.2, 0.2]), [1, 3]
-    fitted = trueup.fit(p, q, sample_weight=weights)
+    fitted = trueup.fit(p, q, sample_weight=weights, cells="exact")
     parts = decompose(fitted, p, q, [1, 0], sample_weight=weights, **FEW)
 
     before = evaluate(p, [1, 0], sample_weight=weights, **FEW)["brier"].value
@@ -100,7 +102,7 @@ def test_terms_add_up_to_what_the_labels_show(kind, options, seed):
     primary, reference, labels = _world(rng, kind, 14)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", trueup.TrueupWarning)
-        fitted = trueup.fit(primary, reference, **options)
+        fitted = trueup.fit(primary, reference, **options, cells="exact")
         parts = decompose(fitted, primary, reference, labels, **FEW)
 
     assert total(parts) == pytest.approx(parts.realised.value, abs=1e-12)
@@ -114,7 +116,7 @@ def test_terms_add_up_to_what_the_labels_show(kind, options, seed):
 @pytest.mark.parametrize("kind", ["distribution", "answer"])
 def test_on_other_items_the_terms_still_add_up(kind):
     rng = np.random.default_rng(3)
-    fitted = trueup.fit(*_world(rng, kind, 40)[:2], trust="confidence")
+    fitted = trueup.fit(*_world(rng, kind, 40)[:2], trust="confidence", cells="exact")
     primary, reference, labels = _world(rng, kind, 30)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", trueup.TrueupWarning)
@@ -130,7 +132,7 @@ def test_a_calibrated_reference_costs_nothing_on_average():
     q = np.repeat([0.4, 0.4, 0.6, 0.6], 10)
     labels = np.concatenate([np.repeat([1, 0], [4, 6]), np.repeat([1, 0], [6, 4])] * 2)
     labels[:20], labels[20:] = np.repeat([1, 0], [8, 12]), np.repeat([1, 0], [12, 8])
-    parts = decompose(trueup.fit(p, q), p, q, labels, **FEW)
+    parts = decompose(trueup.fit(p, q, cells="exact"), p, q, labels, **FEW)
 
     assert parts.miscalibration_risk.value == pytest.approx(0, abs=1e-9)
     assert parts.realised.value >= parts.geometric_gain.value - 1e-9
@@ -140,7 +142,9 @@ def test_groups_are_those_of_the_fit():
     rng = np.random.default_rng(4)
     primary, reference, labels = _world(rng, "distribution", 24)
     groups = np.repeat(["a", "b"], 12)
-    fitted = trueup.fit(primary, reference, trust="confidence", groups=groups)
+    fitted = trueup.fit(
+        primary, reference, trust="confidence", groups=groups, cells="exact"
+    )
     parts = decompose(fitted, primary, reference, labels, groups=groups, **FEW)
 
     assert total(parts) == pytest.approx(parts.realised.value)
@@ -150,7 +154,7 @@ def test_groups_are_those_of_the_fit():
 def test_an_infinite_change_is_refused():
     primary = np.array([[0.5, 0.5], [0.6, 0.4]])
     reference = np.array([[1.0, 0.0], [1.0, 0.0]])
-    fitted = trueup.fit(primary, reference, loss="log")
+    fitted = trueup.fit(primary, reference, loss="log", cells="exact")
 
     with pytest.raises(trueup.TrueupError, match="infinite on 1 of 2 items"):
         decompose(fitted, primary, reference, [0, 1], **FEW)
@@ -160,12 +164,12 @@ def test_lengths_must_agree():
     p, q = np.array([0.1, 0.7]), np.array([0.5, 0.5])
 
     with pytest.raises(trueup.TrueupError, match="primary has 2 rows but labels has 1"):
-        decompose(trueup.fit(p, q), p, q, [1])
+        decompose(trueup.fit(p, q, cells="exact"), p, q, [1])
 
 
 def test_decompositions_print_and_serialise():
     p, q = np.array([0.1, 0.7]), np.array([0.5, 0.5])
-    parts = decompose(trueup.fit(p, q), p, q, [0, 1], **FEW)
+    parts = decompose(trueup.fit(p, q, cells="exact"), p, q, [0, 1], **FEW)
 
     assert repr(parts).startswith("Decomposition(brier loss, 2 items: realised +0.")
     assert "compatibility bonus" in parts.table()

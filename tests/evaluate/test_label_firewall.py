@@ -123,7 +123,7 @@ def test_fitting_and_applying_load_no_evaluation():
     source = (
         "import sys, numpy as np, trueup\n"
         "p, q = np.array([.1, .7]), np.array([.5, .5])\n"
-        "trueup.fit(p, q).apply(p)\n"
+        "trueup.fit(p, q, cells='exact').apply(p)\n"
         "print([name for name in sys.modules if name.startswith('trueup.evaluate')])"
     )
     shown = subprocess.run(

@@ -29,6 +29,7 @@ def cases() -> dict[str, tuple[trueup.ReportMap, Any]]:
                 [[0.5, 0.3, 0.2], [0.5, 0.3, 0.2], [0.2, 0.2, 0.6], [0.2, 0.2, 0.6]],
                 trust="distribution",
                 outcomes=["rain", "snow", "dry"],
+                cells="exact",
             ),
             [[0.7, 0.2, 0.1], [0.25, 0.25, 0.5], [0.6, 0.3, 0.1]],
         ),
@@ -47,17 +48,22 @@ def cases() -> dict[str, tuple[trueup.ReportMap, Any]]:
         ),
         "answer_confidence": (
             trueup.fit(
-                answers("AB", [0.5, 0.6]), answers("AA", [0.7, 0.7]), loss="confidence"
+                answers("AB", [0.5, 0.6]),
+                answers("AA", [0.7, 0.7]),
+                loss="confidence",
+                cells="exact",
             ),
             answers("ABB", [0.5, 0.6, 0.9]),
         ),
         "adaptive": (adaptive(), [[0.9, 0.05, 0.05], [0.2, 0.3, 0.5]]),
         "quantile": (
-            trueup.fit(medians([5, 2, 5, 0]), ninth_deciles([1, 1, 1, 1])),
+            trueup.fit(
+                medians([5, 2, 5, 0]), ninth_deciles([1, 1, 1, 1]), cells="exact"
+            ),
             medians([5, 2, 0, 1]),
         ),
         "mode": (
-            trueup.fit(modes("ABB"), answers("AAA", [0.7] * 3)),
+            trueup.fit(modes("ABB"), answers("AAA", [0.7] * 3), cells="exact"),
             modes("AB"),
         ),
     }

@@ -16,7 +16,9 @@ def answers(answer, confidence):
 
 
 def test_the_nearest_report_with_the_same_answer_is_used_and_counted():
-    m = trueup.fit(answers("AAB", [0.9, 0.5, 0.6]), answers("AAB", [0.4, 0.6, 0.5]))
+    m = trueup.fit(
+        answers("AAB", [0.9, 0.5, 0.6]), answers("AAB", [0.4, 0.6, 0.5]), cells="exact"
+    )
     with pytest.warns(
         errors.UnseenReportWarning, match=r"2 of 3 reports were not seen"
     ):
@@ -28,7 +30,7 @@ def test_the_nearest_report_with_the_same_answer_is_used_and_counted():
 
 
 def test_an_answer_never_fitted_stays_as_it_is():
-    m = trueup.fit(answers("AB", [0.9, 0.5]), answers("AB", [0.4, 0.6]))
+    m = trueup.fit(answers("AB", [0.9, 0.5]), answers("AB", [0.4, 0.6]), cells="exact")
     with pytest.warns(errors.UnseenReportWarning, match="1 of 1 have an answer never"):
         new = m.apply(answers("C", [0.7]))
 
@@ -38,7 +40,7 @@ def test_an_answer_never_fitted_stays_as_it_is():
 
 def test_distributions_look_for_the_same_argmax():
     p = np.array([[0.6, 0.3, 0.1], [0.4, 0.5, 0.1]])
-    m = trueup.fit(p, np.array([[0.5, 0.3, 0.2], [0.3, 0.5, 0.2]]))
+    m = trueup.fit(p, np.array([[0.5, 0.3, 0.2], [0.3, 0.5, 0.2]]), cells="exact")
     found = m.match(np.array([[0.46, 0.44, 0.1]]))
 
     # Nearer to the second row, but the answer is that of the first.
@@ -48,7 +50,7 @@ def test_distributions_look_for_the_same_argmax():
 
 
 def test_negative_zero_is_zero():
-    m = trueup.fit(np.array([0.0, 0.7]), np.array([0.4, 0.4]))
+    m = trueup.fit(np.array([0.0, 0.7]), np.array([0.4, 0.4]), cells="exact")
 
     np.testing.assert_array_equal(m.apply([-0.0]), m.apply([0.0]))
 

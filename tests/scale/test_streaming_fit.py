@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 
-import trueup
-from scale.conftest import OUTCOMES, pair_table, predictors, rows_of
-from trueup.core.folds import fold_of, id_numbers, mixed
-from trueup.core.losses import get_loss
+from scale.conftest import OUTCOMES, rows_of
+from trueup.core.folds import fold_of, mixed
 from trueup.core.reports import AnswerConfidence, Distributions
 from trueup.core.resolution import Resolution
 from trueup.core.statistics import UNITS, CellStatistics, ScoreCounts
-from trueup.errors import PredictionFileError, TrueupError
-from trueup.maps.rules import adaptive_loss
+from trueup.errors import TrueupError
 from trueup.scale.batch_counts import Batch, SideBatch
 from trueup.scale.certify import Certifier, Totals
-from trueup.scale.fitting import Wanted, count, fit_source, layout_of, sketch_layout
+from trueup.scale.fitting import Wanted, count, layout_of, sketch_layout
 from trueup.scale.pairs import open_pair
-from trueup.solve.adaptive import Sample
+from trueup.solve.sample import Sample
 from trueup.solve.statistics import fit_halves, floored_reports
 
 PREFIXES = {"primary_prefix": "primary", "reference_prefix": "reference"}

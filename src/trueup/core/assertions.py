@@ -14,30 +14,50 @@ from typing import cast
 import numpy as np
 
 from trueup._arrays import group_sums
-from trueup._validate import Floats, Ints
+from trueup._validate import Bools, Floats, Ints
 from trueup.core.reports import AnswerConfidence, Distributions, Reports
+from trueup.core.resolution import (
+    PrimaryCells,
+    Resolution,
+    equal_mass_edges,
+    in_order,
+)
 from trueup.errors import DoubtfulInputWarning, InvalidInputError, UnknownNameError
 
 ASSERTIONS = {
     "informative": "given the primary's report, the reference's answer is not evidence "
     "against itself",
+    "informative-by-confidence": "at every level of the reference's confidence, given "
+    "the primary's report, the reference's answer is not evidence against itself",
     "stronger": "the primary's answer is right at least as often as the reference's",
 }
 
 
+ANY_CONFIDENCE = (0.0, 2.0)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Assertion:
-    """An asserted inequality: E[coefficient(cell, Y)] <= E[sign * c0]."""
+    """An asserted inequality: E[coefficient(cell, Y)] <= E[sign * c0; c0 in range]."""
 
     name: str
     coefficients: Floats
-    """(primary cells, K)."""
+    """(primary cells, K), in the frame of the cells."""
     sign: float
     """+1 where the reference's confidence bounds from above, -1 from below."""
+    confidence: tuple[float, float] = ANY_CONFIDENCE
+    """Confidences of the reference, low <= c0 < high, that the inequality is about."""
+
+    def concerns(self, reference: Reports) -> Bools:
+        """(n,) items whose reference confidence lies in the range."""
+        low, high = self.confidence
+        stated = top_of(reference).confidence
+        return (stated >= low) & (stated < high)
 
     def targets(self, reference: Reports) -> Floats:
         """(n,) what each item adds to the right-hand side."""
-        return self.sign * top_of(reference).confidence
+        stated = self.sign * top_of(reference).confidence
+        return np.where(self.concerns(reference), stated, 0.0)
 
 
 def check_names(names: str | Iterable[str]) -> tuple[str, ...]:
@@ -65,30 +85,64 @@ def check_assertions(
     return chosen
 
 
-def make_assertion(
-    name: str,
+def check_rung(assume: tuple[str, ...], rung: str) -> None:
+    """Refuse an assertion about levels of confidence that are not trusted."""
+    if "informative-by-confidence" in assume and rung in ("mean", "point"):
+        message = (
+            "assume='informative-by-confidence' needs a reference that is trusted at "
+            f"every level of its confidence, but trust={rung!r}.\n"
+            "hint: use trust='confidence' or higher, or assume='informative'."
+        )
+        raise InvalidInputError(message)
+
+
+def make_assertions(
+    names: tuple[str, ...],
     primary: Reports,
     reference: Reports,
-    cell: Ints,
-    n_cells: int,
     weights: Floats,
-) -> Assertion:
-    """Write an assertion down for primary cells fitted on these items.
+    *,
+    cells: PrimaryCells,
+    resolution: Resolution,
+) -> tuple[Assertion, ...]:
+    """Write assertions down for primary cells fitted on these items.
 
     ``informative``: E[h(R1)(a0)] <= E[c0], where the share of each reference answer a0
-    in a primary cell stands for its distribution there. ``stronger``: E[h(R1)(a1)] is
-    at least E[c0], where a1 is the primary's answer.
+    in a primary cell stands for its distribution there; ``informative-by-confidence``
+    says so for each of some bins of c0. ``stronger``: E[h(R1)(a1)] is at least E[c0],
+    where a1 is the primary's answer.
     """
-    n_outcomes = primary.n_outcomes
+    order = cells.order(primary)
+    where, n_cells = cells.assign(primary), cells.n_cells
+    stated = top_of(reference)
+    answer = cast("AnswerConfidence", in_order(stated, order)).answer
+    total = np.maximum(group_sums(where, weights, n_cells), 1e-300)[:, None]
+    made = []
+    for name in names:
+        if name == "stronger":
+            own = np.zeros((n_cells, primary.n_outcomes))
+            first = cast("Ints", in_order(top_of(primary), order).answers())
+            own[where, first] = -1.0
+            made.append(Assertion(name, own, -1.0))
+            continue
+        for low, high in _levels(name, stated, weights, resolution):
+            inside = (stated.confidence >= low) & (stated.confidence < high)
+            given = np.eye(primary.n_outcomes)[answer] * (weights * inside)[:, None]
+            shares = group_sums(where, given, n_cells) / total
+            made.append(Assertion(name, shares, 1.0, (low, high)))
+    return tuple(made)
+
+
+def _levels(
+    name: str, stated: AnswerConfidence, weights: Floats, resolution: Resolution
+) -> list[tuple[float, float]]:
+    """Ranges of the reference's confidence that an assertion tells apart."""
+    low, high = ANY_CONFIDENCE
     if name == "informative":
-        given = np.eye(n_outcomes)[top_of(reference).answer]
-        shares = group_sums(cell, weights[:, None] * given, n_cells)
-        total = np.maximum(shares.sum(axis=1, keepdims=True), 1e-300)
-        return Assertion(name, shares / total, 1.0)
-    answers = cast("Ints", primary.answers())
-    own = np.zeros((n_cells, n_outcomes))
-    own[cell, answers] = -1.0
-    return Assertion(name, own, -1.0)
+        return [(low, high)]
+    n_bins = min(resolution.asserted_bins, len(stated) // resolution.asserted_items)
+    edges = equal_mass_edges(stated.confidence, weights, n_bins).tolist()
+    return list(zip([low, *edges], [*edges, high], strict=True))
 
 
 def top_of(reports: Reports) -> AnswerConfidence:

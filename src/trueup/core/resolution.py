@@ -9,7 +9,7 @@ the reference's report and the group.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -115,11 +115,17 @@ class Resolution:
     """Items a reference cell of the projection has at least (n0)."""
     certify_items: int = 50
     """Items a reference cell of the certificate has at least, where N allows."""
-    reference_bins: int = 10
-    primary_bins: int = 6
+    certify_bins: int = 10
+    reference_bins: int = 40
+    primary_bins: int = 20
     """Bins of the primary's confidence, at most, for each answer."""
-    primary_items: int = 40
+    ranked_bins: int = 20
+    """The same in the frame ``rank``, where all answers share their bins."""
+    primary_items: int = 10
     """Items a primary cell has at least, where there are enough."""
+    asserted_bins: int = 10
+    asserted_items: int = 250
+    """Items behind each level of confidence that an assertion tells apart."""
     micro_cells: int = 400
     """Reports are averaged to about so many for solving; tilts use every report."""
 
@@ -185,15 +191,34 @@ def _parts(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PrimaryCells:
-    """Cells of the primary: its answer, and equal-mass bins of its confidence."""
+    """Cells of the primary: equal-mass bins of its confidence, in one of two frames.
+
+    In the frame ``answer`` each answer has bins of its own and outcomes keep their
+    places. In the frame ``rank`` all answers share bins and outcomes stand in the
+    order in which the report itself ranks them, so that a slope belongs to "its first
+    choice", "its second choice" and so on. Either way a cell ties reports by a sum
+    that every truth satisfies; the frame only decides which sums.
+    """
 
     edges: tuple[Floats, ...]
     """Inner edges for each answer (one entry for reports without answers)."""
+    frame: str = "answer"
 
     @classmethod
-    def build(cls, reports: Reports, weights: Floats, resolution: Resolution) -> Self:
+    def build(
+        cls,
+        reports: Reports,
+        weights: Floats,
+        resolution: Resolution,
+        *,
+        frame: str = "answer",
+    ) -> Self:
         """Bins with enough items each; an answer nobody gave has one empty cell."""
         answers, scores = reports.answers(), score_of(reports)
+        if frame == "rank":
+            n_bins = len(reports) // resolution.primary_items
+            n_bins = min(resolution.ranked_bins, n_bins)
+            return cls((equal_mass_edges(scores, weights, n_bins),), frame)
         n_answers = 1 if answers is None else reports.n_outcomes
         which = np.zeros(len(reports), dtype=np.int64) if answers is None else answers
         edges = []
@@ -222,7 +247,7 @@ class PrimaryCells:
     def assign(self, reports: Reports) -> Ints:
         """(n,) cell of each report."""
         answers, scores = reports.answers(), score_of(reports)
-        if answers is None:
+        if answers is None or self.frame == "rank":
             return np.searchsorted(self.edges[0], scores, side="right")
         cell = np.empty(len(reports), dtype=np.int64)
         for answer, (edges, first) in enumerate(
@@ -231,6 +256,50 @@ class PrimaryCells:
             chosen = answers == answer
             cell[chosen] = first + np.searchsorted(edges, scores[chosen], side="right")
         return cell
+
+    def order(self, reports: Reports) -> Ints | None:
+        """(n, K) outcome in each place of the frame; None if all keep their places."""
+        return ranking(reports) if self.frame == "rank" else None
+
+
+def ranking(reports: Reports) -> Ints:
+    """(n, K) outcomes from the likeliest to the least likely; ties by their index.
+
+    A report that states only an answer puts it first, and the outcome that stood
+    there in the answer's place.
+    """
+    if isinstance(reports, Distributions):
+        return np.argsort(-reports.probabilities, axis=1, kind="stable")
+    answers = reports.answers()
+    order = np.tile(np.arange(reports.n_outcomes), (len(reports), 1))
+    if answers is not None:
+        rows = np.arange(len(reports))
+        order[rows, answers] = 0
+        order[rows, 0] = answers
+    return order
+
+
+def in_order(reports: Reports, order: Ints | None) -> Reports:
+    """Reports with the outcomes of each item in the given order."""
+    if order is None:
+        return reports
+    if isinstance(reports, Distributions):
+        rows = np.take_along_axis(reports.probabilities, order, axis=1)
+        return replace(reports, probabilities=rows)
+    if isinstance(reports, AnswerConfidence):
+        place = (order == reports.answer[:, None]).argmax(axis=1)
+        return AnswerConfidence._of(place, reports.confidence, reports.outcomes)
+    message = f"{type(reports).__name__} has no order of outcomes"
+    raise TypeError(message)
+
+
+def out_of_order(rows: Floats, order: Ints | None) -> Floats:
+    """(n, K) numbers that stood in the places of a frame, at their outcomes again."""
+    if order is None:
+        return rows
+    back = np.empty_like(rows)
+    np.put_along_axis(back, order, rows, axis=1)
+    return back
 
 
 def two_folds(n_units: int, rng: np.random.Generator | None) -> Ints:

@@ -63,7 +63,8 @@ class Decomposition:
     >>> import numpy as np
     >>> import trueup
     >>> p, q = np.array([.1, .7]), np.array([.5, .5])
-    >>> parts = decompose(trueup.fit(p, q), p, q, [0, 1], n_bootstrap=100)
+    >>> m = trueup.fit(p, q, cells="exact")
+    >>> parts = decompose(m, p, q, [0, 1], n_bootstrap=100)
     >>> round(parts.realised.value, 6), round(parts.miscalibration_risk.value, 6)
     (0.02, 0.0)
     """
@@ -181,7 +182,7 @@ def decompose(
     >>> import trueup
     >>> p, q = np.repeat([.1, .7], 5), np.full(10, .5)
     >>> y = [1, 0, 0, 0, 0, 1, 1, 1, 1, 0]
-    >>> parts = decompose(trueup.fit(p, q), p, q, y, n_bootstrap=100)
+    >>> parts = decompose(trueup.fit(p, q, cells="exact"), p, q, y, n_bootstrap=100)
     >>> round(parts.realised.value, 6), round(parts.geometric_gain.value, 6)
     (0.02, 0.02)
     """

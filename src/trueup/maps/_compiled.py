@@ -32,6 +32,8 @@ class CompiledTilts:
 
     loss: str
     floor: float
+    ranked: bool
+    """Whether answers share cells and slopes go by a report's own ranking."""
     edges: Floats
     """(answers, most edges + 1) edges of all tilts together; infinity fills up."""
     reached: Ints
@@ -48,15 +50,16 @@ class CompiledTilts:
         plain = rule.about.name == "distribution" and rule.loss in ("brier", "log")
         if not (plain and tilts and len(tilts) == len(halves)):
             return None
-        edges, cells = joined_edges([t.cells for t in tilts], len(rule.outcomes))
+        edges, cells = joined_edges([t.cells for t in tilts])
+        ranked = tilts[0].cells.frame == "rank"
         flat = np.stack([t.slopes[c].T for t, c in zip(tilts, cells, strict=True)])
         reached = steps_reached(edges)
         if rule.loss == "brier":
-            return cls(rule.loss, floor or 0.0, edges, reached, flat / 2)
+            return cls(rule.loss, floor or 0.0, ranked, edges, reached, flat / 2)
         if np.ptp(flat, axis=1).max() > _STEEP:
             return None
         factors = np.exp(flat - flat.max(axis=1, keepdims=True))
-        return cls(rule.loss, floor or 0.0, edges, reached, factors)
+        return cls(rule.loss, floor or 0.0, ranked, edges, reached, factors)
 
     def apply(self, rows: Floats, out: Floats | None = None) -> Floats | None:
         """New reports for rows of probabilities; None if some row is not one.
@@ -79,21 +82,17 @@ class CompiledTilts:
         from trueup.maps._row_kernels import BRIER, LOG, tilt_rows  # noqa: PLC0415
 
         loss = BRIER if self.loss == "brier" else LOG
-        return int(
-            tilt_rows(
-                rows, self.floor, loss, self.edges, self.reached, self.slopes, out
-            )
-        )
+        given = (self.floor, loss, self.ranked, self.edges, self.reached, self.slopes)
+        return int(tilt_rows(rows, *given, out))
 
 
-def joined_edges(
-    several: list[PrimaryCells], n_answers: int
-) -> tuple[Floats, list[Ints]]:
+def joined_edges(several: list[PrimaryCells]) -> tuple[Floats, list[Ints]]:
     """Edges of several sets of cells together, and each set's cell in every part.
 
     Edges are (answers, most edges + 1), filled up with infinity; parts are numbered
-    answer by answer, equally many for each.
+    answer by answer, equally many for each. In the frame of ranks there is one answer.
     """
+    n_answers = len(several[0].edges)
     joined = [
         np.unique(np.concatenate([cells.edges[a] for cells in several]))
         for a in range(n_answers)

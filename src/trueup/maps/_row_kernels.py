@@ -179,6 +179,66 @@ def _tilt(
 
 
 @njit(cache=True, nogil=True)
+def rank_rows(rows: Floats, n: int, ranks: Ints) -> None:
+    """(K, n) place of every outcome in its item's own order; ties go to the first."""
+    n_outcomes = len(rows)
+    for k in range(n_outcomes):
+        for i in range(n):
+            ranks[k, i] = 0
+    for k in range(1, n_outcomes):
+        for j in range(k):
+            for i in range(n):
+                behind = rows[j, i] >= rows[k, i]
+                ranks[k, i] += 1 if behind else 0
+                ranks[j, i] += 0 if behind else 1
+
+
+@njit(cache=True, nogil=True)
+def _tilt_ranked(
+    entry: Floats,
+    slopes: Floats,
+    rank: Ints,
+    cell: Ints,
+    n: int,
+    loss: int,
+    out: Floats,
+) -> None:
+    if loss == BRIER:
+        for i in range(n):
+            out[i] = entry[i] + slopes[rank[i], cell[i]]
+    else:
+        for i in range(n):
+            out[i] = entry[i] * slopes[rank[i], cell[i]]
+
+
+@njit(cache=True, nogil=True)
+def tilt_block(
+    rows: Floats,
+    n: int,
+    loss: int,
+    ranked: bool,
+    ranks: Ints,
+    cell: Ints,
+    slopes: Floats,
+    points: Floats,
+    ordered: Floats,
+    partial: Floats,
+    total: Floats,
+) -> None:
+    """One tilt of a block; ``points`` times ``total`` are the new reports."""
+    for k in range(len(rows)):
+        if ranked:
+            _tilt_ranked(rows[k], slopes, ranks[k], cell, n, loss, points[k])
+        else:
+            _tilt(rows[k], slopes[k], cell, n, loss, points[k])
+    if loss == BRIER:
+        _onto_simplex(points, n, ordered, partial, total)
+    _column_sums(points, n, partial, total)
+    for i in range(n):
+        total[i] = 1.0 / total[i]
+
+
+@njit(cache=True, nogil=True)
 def _add_share(entry: Floats, scale: Floats, n: int, first: bool, out: Floats) -> None:
     if first:
         for i in range(n):
@@ -193,6 +253,7 @@ def tilt_rows(
     source: Floats,
     floor: float,
     loss: int,
+    ranked: bool,
     edges: Floats,
     reached: Ints,
     slopes: Floats,
@@ -208,6 +269,8 @@ def tilt_rows(
         Weight of one in (1 - K floor) r + floor; zero for none.
     loss
         BRIER: ``slopes`` are halved slopes to add. LOG: factors to multiply by.
+    ranked
+        Whether answers share cells and slopes belong to places in a report's order.
     edges
         (answers, most edges + 1) edges of all tilts together, filled up with infinity.
     reached
@@ -217,12 +280,8 @@ def tilt_rows(
     """
     n_rows, n_outcomes = source.shape
     shape = (n_outcomes, BLOCK)
-    rows, points, ordered, mean = (
-        np.empty(shape),
-        np.empty(shape),
-        np.empty(shape),
-        np.empty(shape),
-    )
+    rows, points, ordered = np.empty(shape), np.empty(shape), np.empty(shape)
+    mean, ranks = np.empty(shape), np.empty(shape, dtype=np.int64)
     partial, total, score = np.empty((8, BLOCK)), np.empty(BLOCK), np.empty(BLOCK)
     answer, cell = np.empty(BLOCK, dtype=np.int64), np.empty(BLOCK, dtype=np.int64)
     rest, share = 1 - n_outcomes * floor, 1.0 / len(slopes)
@@ -235,15 +294,15 @@ def tilt_rows(
                 for i in range(n):
                     rows[k, i] = rest * rows[k, i] + floor
         _tops(rows, n, answer, score)
+        if ranked:
+            answer[:] = 0
+            rank_rows(rows, n, ranks)
         _find_cells(edges, reached, answer, score, n, cell)
         for t in range(len(slopes)):
-            for k in range(n_outcomes):
-                _tilt(rows[k], slopes[t, k], cell, n, loss, points[k])
-            if loss == BRIER:
-                _onto_simplex(points, n, ordered, partial, total)
-            _column_sums(points, n, partial, total)
-            for i in range(n):
-                total[i] = 1.0 / total[i]
+            tilt_block(
+                rows, n, loss, ranked, ranks, cell, slopes[t],
+                points, ordered, partial, total,
+            )  # fmt: skip
             for k in range(n_outcomes):
                 _add_share(points[k], total, n, t == 0, mean[k])
         for k in range(n_outcomes):

@@ -65,6 +65,7 @@ def _half(half: Half) -> dict[str, Any]:
     )
     bins = multipliers.cells.bins
     return {
+        "primary_frame": tilt.cells.frame,
         "primary_edges": [edges.tolist() for edges in tilt.cells.edges],
         "map": rule,
         "reference_cells": {
@@ -79,6 +80,7 @@ def _half(half: Half) -> dict[str, Any]:
             {
                 "name": one.name,
                 "sign": one.sign,
+                "confidence": list(one.confidence),
                 "coefficients": one.coefficients.tolist(),
                 "multiplier": float(weight),
             }
@@ -94,7 +96,7 @@ def _half(half: Half) -> dict[str, Any]:
 
 def _parse_half(saved: dict[str, Any], n_outcomes: int) -> Half:
     edges = tuple(_numbers(row, 1) for row in saved["primary_edges"])
-    cells = PrimaryCells(edges)
+    cells = PrimaryCells(edges, _parse_frame(saved["primary_frame"], edges))
     rule = saved["map"]
     tilt: Tilt | Temperature
     if rule["kind"] == "slopes":
@@ -139,12 +141,22 @@ def _parse_multipliers(
         primary_cells=cells,
         asserted=tuple(
             Assertion(
-                str(one["name"]), _shaped(one["coefficients"], shape), one["sign"]
+                str(one["name"]),
+                _shaped(one["coefficients"], shape),
+                float(one["sign"]),
+                (float(one["confidence"][0]), float(one["confidence"][1])),
             )
             for one in asserted
         ),
         weights=np.array([float(one["multiplier"]) for one in asserted]),
     )
+
+
+def _parse_frame(saved: object, edges: tuple[Any, ...]) -> str:
+    if saved not in ("answer", "rank") or (saved == "rank" and len(edges) != 1):
+        message = f"unknown frame {saved!r} of {len(edges)} rows of edges"
+        raise ValueError(message)
+    return str(saved)
 
 
 def _parse_trust(saved: dict[str, Any]) -> Trust:

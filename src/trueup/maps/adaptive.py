@@ -10,7 +10,7 @@ import numpy as np
 
 from trueup import _validate
 from trueup._validate import Ints
-from trueup.core.assertions import ASSERTIONS, warn_without_skill
+from trueup.core.assertions import ASSERTIONS, check_rung, warn_without_skill
 from trueup.core.cells import Cells
 from trueup.core.joint import JointTable
 from trueup.core.losses import ProperLoss
@@ -22,7 +22,6 @@ from trueup.errors import InvalidInputError
 from trueup.maps.report_map import FittedOn, ReportMap, floored
 from trueup.maps.request import Request
 from trueup.maps.rules import Tilts, adaptive_loss
-from trueup.solve.adaptive import Sample
 from trueup.solve.certificate import Certificate
 from trueup.solve.crossfit import (
     FEWEST_ITEMS,
@@ -31,6 +30,7 @@ from trueup.solve.crossfit import (
     cross_fit,
     recertified,
 )
+from trueup.solve.sample import Sample
 
 SAMPLE = (
     "estimated on {n_items:,} items that are a sample of those the map will meet, with "
@@ -49,6 +49,7 @@ def fit_adaptive(
     joint = JointTable.from_reports(sample.primary, sample.reference)
     trust = choose_trust(joint, request.trust, request.caps, request.reference_error)
     trust = replace(trust, n_groups=len(names))
+    check_rung(request.assume, trust.rung)
     loss = adaptive_loss(request.loss, primary.about)
     blocks = block_codes(request.blocks, len(primary))
     blocks = None if blocks is None else blocks[used]
@@ -113,7 +114,7 @@ def recertify(
         estimate = recertified(rule.halves, sample, loss, rule.trust, numbered)
     return described(
         estimate,
-        rule.halves,
+        None if rule.halves is None else replace(rule.halves, find_break_even=None),
         loss,
         rule.trust,
         n_items=len(first),
@@ -188,18 +189,27 @@ def described(
         lower=found.lower,
         n0=min((half.n0 for half in halves), default=0),
         n_cells=max((half.n_cells for half in halves), default=0),
-        _compute_break_even=_break_even(found, trust),
+        _compute_break_even=_break_even(found, fitted, trust),
     )
 
 
-def _break_even(found: Estimate, trust: Trust) -> Callable[[], float]:
-    """Reference error at which the certified bound reaches zero."""
+def _break_even(
+    found: Estimate, fitted: CrossFit | None, trust: Trust
+) -> Callable[[], float]:
+    """Reference error at which the certified bound reaches zero.
+
+    Multipliers chosen for this question tell more than those that certify the map at
+    its own budget; a map that was loaded has only the latter.
+    """
 
     def compute() -> float:
         at_zero = found.certified + trust.reference_error * found.steepness
         if at_zero <= 0:
             return 0.0
-        return at_zero / found.steepness if found.steepness > 0 else float("inf")
+        quick = at_zero / found.steepness if found.steepness > 0 else float("inf")
+        if fitted is None or fitted.find_break_even is None:
+            return quick
+        return max(quick, fitted.find_break_even())
 
     return compute
 

@@ -71,7 +71,7 @@ class ReportMap:
     Examples
     --------
     >>> import trueup
-    >>> fitted = trueup.fit([0.1, 0.7], [0.5, 0.5])
+    >>> fitted = trueup.fit([0.1, 0.7], [0.5, 0.5], cells="exact")
     >>> fitted
     ReportMap(brier loss, 2 reports, 2 outcomes, guaranteed improvement 0.02
     at rung 'distribution')

@@ -14,8 +14,9 @@ from trueup.core.reports import AnswerConfidence, Distributions, Reports
 from trueup.core.statistics import UNITS
 from trueup.maps._compiled import joined_edges, steps_reached
 from trueup.scale.batch_counts import Batch, SideBatch, step_table
-from trueup.solve.adaptive import Sample, Tilt
+from trueup.solve.adaptive import Tilt
 from trueup.solve.crossfit import ONE_SIDED_95, Estimate, Half
+from trueup.solve.sample import Sample
 from trueup.solve.statistics import floored_reports
 
 _LOSSES = {"brier": 0, "log": 1, "confidence": 2}

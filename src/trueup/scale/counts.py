@@ -14,7 +14,7 @@ from trueup.errors import InvalidInputError
 from trueup.maps.report_map import ReportMap
 from trueup.scale.certify import Totals
 from trueup.scale.fitting import Wanted, as_map, enough_items
-from trueup.solve.adaptive import Sample
+from trueup.solve.sample import Sample
 from trueup.solve.statistics import fit_halves, floored_reports
 
 

@@ -11,8 +11,8 @@ from trueup._validate import Floats
 from trueup.core.moments import Trust
 from trueup.core.reports import Reports
 from trueup.scale.fitting import Wanted
-from trueup.solve.adaptive import Sample
 from trueup.solve.crossfit import ONE_SIDED_95, Estimate, Half
+from trueup.solve.sample import Sample
 from trueup.solve.statistics import floored_reports
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Self, cast
+from typing import cast
 
 import numpy as np
 
 from trueup._arrays import distinct_rows, equal_pairs, group_sums
 from trueup._validate import Floats, Ints
-from trueup.core.assertions import Assertion, make_assertion, top_of
+from trueup.core.assertions import Assertion, make_assertions, top_of
 from trueup.core.losses import Deployment, ProperLoss, Solved
 from trueup.core.moments import MomentRows, Trust, as_trusted, pooled_rows
 from trueup.core.reports import AnswerConfidence, Distributions, PointReport, Reports
@@ -22,42 +22,15 @@ from trueup.core.resolution import (
     PrimaryCells,
     ReferenceCells,
     Resolution,
-    micro_cells,
+    in_order,
+    out_of_order,
 )
 from trueup.solve import conic, lazily
 from trueup.solve.problem import ProjectionProblem, Rows, merged_rows
+from trueup.solve.sample import Placed, Sample
 
 _IDLE = 1e-9
 """Slopes below this are the solver's rounding: the cell is left alone."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Sample:
-    """Items of both predictors, as fitting sees them."""
-
-    primary: Reports
-    reference: Reports
-    groups: Ints
-    n_groups: int
-    weights: Floats
-
-    def take(self, index: Ints) -> Sample:
-        """Some of the items."""
-        return replace(
-            self,
-            primary=self.primary.take(index),
-            reference=self.reference.take(index),
-            groups=self.groups[index],
-            weights=self.weights[index],
-        )
-
-    @property
-    def shares(self) -> Floats:
-        """Weights that sum to one."""
-        return self.weights / self.weights.sum()
-
-    def __len__(self) -> int:
-        return len(self.weights)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,11 +39,16 @@ class Tilt:
 
     cells: PrimaryCells
     slopes: Floats
-    """(cells, K) mu, centred; zero in cells never seen."""
+    """(cells, K) mu in the frame of the cells, centred; zero in cells never seen."""
+
+    def shortened(self, step: float) -> Tilt:
+        """The same direction, a part of the way."""
+        return replace(self, slopes=step * self.slopes)
 
     def deploy(self, loss: ProperLoss, reports: Reports) -> Deployment:
         """What replaces each report."""
         slopes = self.slopes[self.cells.assign(reports)]
+        slopes = out_of_order(slopes, self.cells.order(reports))
         anywhere = np.ones_like(slopes, dtype=bool)
         return loss.deploy(reports, Solved(slopes, anywhere))
 
@@ -81,6 +59,10 @@ class Temperature:
 
     cells: PrimaryCells
     exponent: float
+
+    def shortened(self, step: float) -> Temperature:
+        """The same direction, a part of the way."""
+        return replace(self, exponent=self.exponent**step)
 
     def deploy(self, loss: ProperLoss, reports: Reports) -> Deployment:
         """What replaces each report."""
@@ -100,41 +82,71 @@ def powered(rows: Floats, exponent: float) -> Floats:
 
 
 def nearest_temperature(
-    sample: Sample, cells: PrimaryCells, trust: Trust, assume: tuple[str, ...]
+    sample: Sample,
+    cells: PrimaryCells,
+    trust: Trust,
+    assume: tuple[str, ...],
+    resolution: Resolution,
 ) -> Temperature:
     """The temperature nearest one that satisfies the asserted rows on these items.
 
     ``informative`` may ask for less confidence, ``stronger`` for more; where they ask
     for both, the predictors contradict the assertions and the exponent stays at one.
+    Each row may be missed by the reference's error, and one of several by its standard
+    error as well: the extreme of many noisy rows would ask for too much.
     """
-    rows = cast("Distributions", sample.primary).probabilities
-    shares, items = sample.shares, np.arange(len(sample))
-    reference = top_of(sample.reference)
-    bound = float(shares @ reference.confidence)
-    picks = {"informative": reference.answer, "stronger": rows.argmax(axis=1)}
-
-    def excess(name: str, exponent: float) -> float:
-        reached = float(shares @ powered(rows, exponent)[items, picks[name]])
-        beyond = reached - bound if name == "informative" else bound - reached
-        return beyond - trust.reference_error
-
-    wanted = [_root(name, excess) for name in assume]
+    asserted = make_assertions(
+        assume,
+        sample.primary,
+        sample.reference,
+        sample.shares,
+        cells=cells,
+        resolution=resolution,
+    )
+    several = len({one.confidence for one in asserted if one.sign > 0}) > 1
+    wanted = [
+        _root(one.name, _excess(one, sample, trust.reference_error, several=several))
+        for one in asserted
+    ]
     lowest, highest = min(wanted, default=1.0), max(wanted, default=1.0)
     if lowest < 1 < highest:
         return Temperature(cells, 1.0)
     return Temperature(cells, lowest if lowest < 1 else highest)
 
 
-def _root(name: str, excess: Callable[[str, float], float]) -> float:
+def _excess(
+    one: Assertion, sample: Sample, error: float, *, several: bool
+) -> Callable[[float], float]:
+    """How far an asserted row is from holding, by exponent, on the items it concerns.
+
+    Item by item, without the shares that a linear row of the projection needs.
+    """
+    reference = top_of(sample.reference)
+    inside = np.flatnonzero(one.concerns(sample.reference))
+    rows = cast("Distributions", sample.primary).probabilities[inside]
+    chosen = reference.answer[inside] if one.sign > 0 else rows.argmax(axis=1)
+    stated, items = reference.confidence[inside], np.arange(len(inside))
+    share = sample.shares[inside] / sample.shares[inside].sum()
+
+    def excess(exponent: float) -> float:
+        beyond = one.sign * (powered(rows, exponent)[items, chosen] - stated)
+        mean = float(share @ beyond)
+        noise = float(np.sqrt((share**2) @ (beyond - mean) ** 2)) if several else 0.0
+        return mean - noise - error
+
+    return excess
+
+
+def _root(name: str, excess: Callable[[float], float]) -> float:
     """The exponent nearest one at which a row holds, by bisection on its logarithm."""
-    if excess(name, 1.0) <= 0:
+    if excess(1.0) <= 0:
         return 1.0
-    near, far = 0.0, np.log(0.01) if name == "informative" else np.log(100.0)
-    if excess(name, float(np.exp(far))) > 0:
+    near, far = 0.0, np.log(100.0) if name == "stronger" else np.log(0.01)
+    if excess(float(np.exp(far))) > 0:
         return 1.0  # no temperature satisfies it
     for _ in range(60):
         middle = (near + far) / 2
-        if excess(name, float(np.exp(middle))) > 0:
+        if excess(float(np.exp(middle))) > 0:
             near = middle
         else:
             far = middle
@@ -165,90 +177,6 @@ class LinkedProjection:
         return Tilt(self.cells, np.where(idle, 0.0, slopes))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Placed:
-    """Items, or weighted stand-ins for many, and the cells they are in."""
-
-    sample: Sample
-    cells: PrimaryCells
-    primary_cell: Ints
-    micro: Ints
-    """Finer than the primary cells: reports are averaged in it for solving."""
-    fine: tuple[ReferenceCells, Ints]
-    """Reference cells of the projection, and the cell of each item."""
-    coarse: tuple[ReferenceCells, Ints]
-    """Reference cells of the certificate."""
-
-    @classmethod
-    def of_items(cls, sample: Sample, trust: Trust, resolution: Resolution) -> Self:
-        """Build cells from the items themselves."""
-        stated, _ = as_trusted(sample.reference, trust)
-        shares = sample.shares
-
-        def built(n_bins: int, least: int) -> tuple[ReferenceCells, Ints]:
-            made = ReferenceCells.build(
-                stated,
-                trust.rung,
-                sample.groups,
-                sample.n_groups,
-                shares,
-                n_bins=n_bins,
-                least=least,
-            )
-            return made, made.assign(stated, sample.groups)
-
-        cells = PrimaryCells.build(sample.primary, shares, resolution)
-        where = cells.assign(sample.primary)
-        n_bins, least = resolution.reference_bins, resolution.certify_items
-        fewer = min(n_bins, max(1, len(sample) // least))
-        return cls(
-            sample,
-            cells,
-            where,
-            micro_cells(sample.primary, where, resolution.micro_cells),
-            built(n_bins, resolution.least_items),
-            built(fewer, least),
-        )
-
-    def assertions(self, assume: tuple[str, ...]) -> tuple[Assertion, ...]:
-        """What is asserted, written down for the primary cells."""
-        return tuple(
-            make_assertion(
-                name,
-                self.sample.primary,
-                self.sample.reference,
-                self.primary_cell,
-                self.cells.n_cells,
-                self.sample.weights,
-            )
-            for name in assume
-        )
-
-
-def project_placed(
-    placed: Placed, loss: ProperLoss, trust: Trust, assume: tuple[str, ...]
-) -> LinkedProjection:
-    """Project on the cells that items were placed in."""
-    sample, (reference_cells, cell) = placed.sample, placed.fine
-    stated, about = as_trusted(sample.reference, trust)
-    shares, items = sample.shares, np.arange(len(sample))
-    moments = unrestricted(pooled_rows(stated, about, items, cell, shares))
-    rows = merged_rows(moments.node_of_pair, placed.primary_cell, shares)
-    if assume:
-        asserted = list(placed.assertions(assume))
-        bounds = [float(shares @ one.targets(sample.reference)) for one in asserted]
-        moments, rows = with_assertions(moments, rows, asserted, bounds)
-    problem, used = _linked_problem(
-        sample, placed.primary_cell, placed.micro, (moments, rows), trust
-    )
-    sizes = group_sums(cell, sample.weights, reference_cells.n_cells)
-    smallest = int(sizes[: max(reference_cells.bins.n_alone, 1)].min())
-    iterate = lazily.solve(problem, loss)
-    return LinkedProjection(
-        problem, iterate, placed.cells, used, reference_cells, smallest
-    )
-
-
 def project_linked(
     sample: Sample,
     loss: ProperLoss,
@@ -257,8 +185,43 @@ def project_linked(
     resolution: Resolution,
 ) -> LinkedProjection:
     """Project on adaptive cells of both predictors, built from the items."""
-    placed = Placed.of_items(sample, trust, resolution)
-    return project_placed(placed, loss, trust, assume)
+    placed = Placed.of_items(sample, trust, assume, resolution)
+    return project_placed(placed, loss, trust, assume, resolution)
+
+
+def project_placed(
+    placed: Placed,
+    loss: ProperLoss,
+    trust: Trust,
+    assume: tuple[str, ...],
+    resolution: Resolution,
+) -> LinkedProjection:
+    """Project on the cells that items were placed in."""
+    sample, cells, (found, cell) = placed.sample, placed.cells, placed.fine
+    stated, about = as_trusted(sample.reference, trust)
+    shares, items = sample.shares, np.arange(len(sample))
+    where, order = placed.primary_cell, cells.order(sample.primary)
+    ordered = in_order(stated, order)
+    moments = unrestricted(pooled_rows(ordered, about, items, cell, shares))
+    rows = merged_rows(moments.node_of_pair, where, shares)
+    if assume:
+        asserted = make_assertions(
+            assume,
+            sample.primary,
+            sample.reference,
+            shares,
+            cells=cells,
+            resolution=resolution,
+        )
+        bounds = [float(shares @ one.targets(sample.reference)) for one in asserted]
+        moments, rows = with_assertions(moments, rows, asserted, bounds)
+    ranked = replace(sample, primary=in_order(sample.primary, order))
+    truth = (moments, rows)
+    problem, used = _linked_problem(ranked, where, placed.micro, truth, trust)
+    sizes = group_sums(cell, placed.n_items, found.n_cells)
+    smallest = int(sizes[: max(found.bins.n_alone, 1)].min())
+    iterate = lazily.solve(problem, loss)
+    return LinkedProjection(problem, iterate, cells, used, found, smallest)
 
 
 def unrestricted(moments: MomentRows) -> MomentRows:
@@ -267,7 +230,10 @@ def unrestricted(moments: MomentRows) -> MomentRows:
 
 
 def with_assertions(
-    moments: MomentRows, rows: Rows, asserted: list[Assertion], bounds: list[float]
+    moments: MomentRows,
+    rows: Rows,
+    asserted: tuple[Assertion, ...],
+    bounds: list[float],
 ) -> tuple[MomentRows, Rows]:
     """Add asserted rows, whose coefficients depend on the primary cell.
 

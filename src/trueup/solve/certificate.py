@@ -117,7 +117,7 @@ class Certificate:
     Examples
     --------
     >>> import trueup
-    >>> proof = trueup.fit([0.1, 0.7], [0.5, 0.5]).certificate
+    >>> proof = trueup.fit([0.1, 0.7], [0.5, 0.5], cells="exact").certificate
     >>> round(proof.guaranteed_improvement, 6), round(proof.gap, 6)
     (0.02, 0.0)
     >>> round(proof.break_even_reference_error, 6)

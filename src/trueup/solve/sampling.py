@@ -7,19 +7,25 @@ estimate of a number that is at most the true improvement (METHOD section 6).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 
 from trueup._arrays import group_sums
-from trueup._validate import Floats
-from trueup.core.assertions import Assertion
+from trueup._validate import Bools, Floats, Ints
+from trueup.core.assertions import Assertion, make_assertions
 from trueup.core.identification import Identification
 from trueup.core.moments import MomentRows, Trust, as_trusted, pooled_rows
-from trueup.core.resolution import PrimaryCells, ReferenceCells
-from trueup.solve.adaptive import Placed, Sample, unrestricted
+from trueup.core.resolution import (
+    PrimaryCells,
+    ReferenceCells,
+    Resolution,
+    out_of_order,
+)
+from trueup.solve.adaptive import unrestricted
 from trueup.solve.problem import Rows
+from trueup.solve.sample import Sample
 from trueup.solve.worst_case import least_gain
 
 _GOLDEN = (np.sqrt(5) - 1) / 2
@@ -37,6 +43,10 @@ class Multipliers:
     asserted: tuple[Assertion, ...]
     weights: Floats
     """(assertions,) their multipliers, never positive."""
+
+    def scaled(self, factor: float) -> Multipliers:
+        """All multipliers times a positive factor: as valid as any."""
+        return replace(self, table=factor * self.table, weights=factor * self.weights)
 
     @property
     def steepness(self) -> float:
@@ -65,21 +75,33 @@ def per_item_bounds(
 
 
 def best_on_coarse_cells(
-    placed: Placed,
+    sample: Sample,
     gain: Floats,
     trust: Trust,
     *,
     assume: tuple[str, ...],
+    primary_cells: PrimaryCells,
+    coarse: tuple[ReferenceCells, Ints],
+    resolution: Resolution,
     size: float,
 ) -> tuple[Multipliers, float]:
     """The best multipliers for a fixed map on coarse cells, and the bound in sample.
 
     Any multipliers on any cells are valid; coarse ones generalise better.
     """
-    programme = _Coarse.build(placed, trust, assume, gain=gain, size=size)
+    programme = _Coarse.build(
+        sample,
+        trust,
+        assume,
+        primary_cells,
+        resolution,
+        coarse=coarse,
+        gain=gain,
+        size=size,
+    )
     weights = _best_assertion_weights(
         lambda trial: programme.solve(trial)[0],
-        len(assume),
+        [one.name for one in programme.asserted],
         scale=float(np.abs(gain).max()),
     )
     value, found = programme.solve(weights)
@@ -88,7 +110,7 @@ def best_on_coarse_cells(
     table = np.zeros((programme.cells.n_cells, n_slots))
     table[moments.cell_of_row, moments.slot_of_row] = moments.centred(found)
     multipliers = Multipliers(
-        programme.cells, table, placed.cells, programme.asserted, weights
+        programme.cells, table, primary_cells, programme.asserted, weights
     )
     return multipliers, value
 
@@ -109,19 +131,29 @@ class _Coarse:
     @classmethod
     def build(
         cls,
-        placed: Placed,
+        sample: Sample,
         trust: Trust,
         assume: tuple[str, ...],
+        primary_cells: PrimaryCells,
+        resolution: Resolution,
         *,
+        coarse: tuple[ReferenceCells, Ints],
         gain: Floats,
         size: float,
     ) -> Self:
-        sample, (cells, cell) = placed.sample, placed.coarse
         stated, about = as_trusted(sample.reference, trust)
+        cells, cell = coarse
         items = np.arange(len(sample))
         moments = unrestricted(pooled_rows(stated, about, items, cell, sample.shares))
-        asserted = placed.assertions(assume)
-        return cls(sample, trust, cells, moments, placed.cells, asserted, gain, size)
+        asserted = make_assertions(
+            assume,
+            sample.primary,
+            sample.reference,
+            sample.shares,
+            cells=primary_cells,
+            resolution=resolution,
+        )
+        return cls(sample, trust, cells, moments, primary_cells, asserted, gain, size)
 
     def solve(self, weights: Floats) -> tuple[float, Floats]:
         """Certified value and multipliers of the reference's moments."""
@@ -142,17 +174,20 @@ class _Coarse:
 
 
 def _best_assertion_weights(
-    value_of: Callable[[Floats], float], n_assertions: int, *, scale: float
+    value_of: Callable[[Floats], float], names: list[str], *, scale: float
 ) -> Floats:
-    """Golden-section search for each assertion's multiplier in turn; concave."""
-    weights = np.zeros(n_assertions)
-    for one in range(n_assertions):
+    """Golden-section search for the multiplier of each assertion in turn; concave.
+
+    Rows of one assertion share theirs: a multiplier for each level of confidence would
+    follow the noise of its few items.
+    """
+    weights = np.zeros(len(names))
+    for name in dict.fromkeys(names):
+        rows = np.array([one == name for one in names])
         low, high = -8 * max(scale, 1e-9), 0.0
 
-        def value(x: float, one: int = one) -> float:
-            trial = weights.copy()
-            trial[one] = x
-            return value_of(trial)
+        def value(x: float, rows: Bools = rows) -> float:
+            return value_of(np.where(rows, x, weights))
 
         a, b = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
         at_a, at_b = value(a), value(b)
@@ -166,7 +201,7 @@ def _best_assertion_weights(
                 a = high - _GOLDEN * (high - low)
                 at_a = value(a)
         best = (low + high) / 2
-        weights[one] = best if value(best) > value(0.0) else 0.0
+        weights[rows] = best if value(best) > value(0.0) else 0.0
     return weights
 
 
@@ -196,6 +231,7 @@ def _assertions_of_items(
     pull = np.zeros((len(sample), sample.primary.n_outcomes))
     cell = primary_cells.assign(sample.primary)
     for one, weight in zip(asserted, weights, strict=True):
-        base += weight * one.targets(sample.reference)
-        pull += weight * one.coefficients[cell]
-    return base, pull
+        if weight:
+            base += weight * one.targets(sample.reference)
+            pull += weight * one.coefficients[cell]
+    return base, out_of_order(pull, primary_cells.order(sample.primary))

@@ -14,8 +14,8 @@ from trueup.core.reports import AnswerConfidence, Distributions, Reports
 from trueup.core.resolution import PrimaryCells, ReferenceCells, Resolution, SplitBins
 from trueup.core.statistics import UNITS, CellStatistics
 from trueup.errors import InvalidInputError
-from trueup.solve.adaptive import Placed, Sample
 from trueup.solve.crossfit import Half, fit_placed
+from trueup.solve.sample import Placed, Sample
 
 
 def fit_halves(
