@@ -13,7 +13,7 @@ from trueup.core.resolution import Resolution
 from trueup.core.statistics import UNITS, CellStatistics, ScoreCounts
 from trueup.errors import TrueupError
 from trueup.scale.batch_counts import Batch, SideBatch
-from trueup.scale.certify import Certifier, Totals
+from trueup.scale.certify import Totals
 from trueup.scale.fitting import Wanted, count, layout_of, sketch_layout
 from trueup.scale.pairs import open_pair
 from trueup.solve.sample import Sample
@@ -66,22 +66,27 @@ def reports(table, name, kind="distribution"):
     )
 
 
-def test_counting_in_batches_equals_counting_at_once(pairs, tmp_path):
+FRAMES = pytest.mark.parametrize("frame", ["answer", "rank"])
+
+
+@FRAMES
+def test_counting_in_batches_equals_counting_at_once(pairs, tmp_path, frame):
     fold = fold_of(mixed(pairs["item_id"].to_numpy()))
     both = reports(pairs, "primary"), reports(pairs, "reference")
 
     with opened(written(pairs, tmp_path / "pairs.parquet")) as source:
-        layout = sketch_layout(source, Resolution(), None)
+        layout = sketch_layout(source, frame, Resolution())
         streamed = count(source, layout)
     scores = ScoreCounts.count(*both, fold)
     at_once = CellStatistics.count(layout, *both, fold)
 
-    assert layout_of(scores, Memory(pairs), Resolution()).same_as(layout)
+    assert layout_of(scores, Memory(pairs), frame, Resolution()).same_as(layout)
     assert streamed.equals(at_once)
 
 
-def test_statistics_add_up_exactly_in_any_order_and_any_split(pairs):
-    layout = sketch_layout(Memory(pairs), Resolution(), None)
+@FRAMES
+def test_statistics_add_up_exactly_in_any_order_and_any_split(pairs, frame):
+    layout = sketch_layout(Memory(pairs), frame, Resolution())
     whole = count(Memory(pairs), layout)
     rng = np.random.default_rng(1)
     for _ in range(5):
@@ -101,8 +106,8 @@ def test_statistics_add_up_exactly_in_any_order_and_any_split(pairs):
 
 
 def test_statistics_on_other_cells_are_not_added(pairs):
-    one = sketch_layout(Memory(pairs), Resolution(), None)
-    other = sketch_layout(Memory(pairs), Resolution(reference_bins=4), None)
+    one = sketch_layout(Memory(pairs), "answer", Resolution())
+    other = sketch_layout(Memory(pairs), "answer", Resolution(reference_bins=4))
 
     with pytest.raises(TrueupError, match="different cells"):
         count(Memory(pairs), one) + count(Memory(pairs), other)
@@ -113,6 +118,13 @@ SETTINGS = [
     {"trust": "mean", "assume": ("informative",)},
     {"trust": "confidence"},
     {"trust": "answer-confidence", "assume": ("stronger", "informative")},
+    {"trust": "confidence", "assume": ("informative-by-confidence",)},
+    {
+        "trust": "answer-confidence",
+        "assume": ("stronger",),
+        "loss": "log",
+        "floor": 1e-3,
+    },
     {"trust": "answer-confidence", "caps": True},
     {"trust": "distribution", "reference_error": 0.01},
     {"trust": "distribution", "loss": "log", "floor": 1e-4},
@@ -140,9 +152,9 @@ def fits(setting, kinds):
 def test_compiled_certificates_equal_the_formula(pairs, setting, kinds):
     source = Memory(pairs, kinds=kinds)
     wanted = Wanted.check(OUTCOMES, kinds, 0, **setting)
-    layout = sketch_layout(source, Resolution(), None)
+    layout = sketch_layout(source, wanted.frame, Resolution())
     statistics = count(source, layout)
-    halves = fit_halves(
+    tried = fit_halves(
         statistics,
         wanted.loss,
         wanted.trust,
@@ -151,15 +163,8 @@ def test_compiled_certificates_equal_the_formula(pairs, setting, kinds):
         floor=wanted.floor,
         resolution=Resolution(),
     )
-    certifier = Certifier.of(
-        halves,
-        wanted.loss,
-        wanted.trust,
-        floor=wanted.floor,
-        outcomes=OUTCOMES,
-        kinds=kinds,
-        n_groups=0,
-    )
+    halves = tried[-1]
+    certifier = wanted.certifier(halves, source)
     totals = Totals.empty()
     for batch in source.batches():
         assert certifier.add(totals, batch) == -1

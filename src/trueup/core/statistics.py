@@ -19,13 +19,14 @@ from trueup._arrays import group_sums
 from trueup._validate import Floats, Ints, Label
 from trueup.core.grid import N_PLACES, edges_of_equal_mass, places
 from trueup.core.reports import AnswerConfidence, Distributions, Reports
-from trueup.core.resolution import Resolution
+from trueup.core.resolution import Resolution, ranking
 from trueup.errors import InvalidInputError
 
 UNITS = 1 << 30
 """Sums of reports are whole numbers of one UNITS-th, rounded down."""
 
-KEYS = ("fold", "group", "bin", "reference_answer", "primary_answer", "micro")
+KEYS = ("fold", "group", "bin", "reference_answer", "place", "micro")
+_FEWEST_FINE = 40
 
 
 def in_units(values: Floats) -> Ints:
@@ -96,36 +97,43 @@ class FoldEdges:
     reference: Floats
     """Inner edges of the reference's bins."""
     primary: tuple[Floats, ...]
-    """Inner edges of the primary's bins, for each answer."""
+    """Inner edges of the primary's bins: for each answer, or one set for all."""
     micro: Floats
     """Finer edges, common to all answers; every primary edge is one of them."""
 
     @classmethod
-    def choose(cls, counts: ScoreCounts, fold: int, resolution: Resolution) -> Self:
+    def choose(
+        cls, counts: ScoreCounts, fold: int, resolution: Resolution, frame: str
+    ) -> Self:
         """Bins of about equal mass from a sketch of the fold's scores."""
         n_items = int(counts.reference[fold].sum())
         n_bins = min(
             resolution.reference_bins, max(1, n_items // resolution.least_items)
         )
-        reference = edges_of_equal_mass(counts.reference[fold], n_bins)
+        own = counts.primary[fold]
+        pooled = own.sum(axis=0)
+        n_fine = resolution.micro_cells // (2 if frame == "rank" else len(own))
+        micro = edges_of_equal_mass(pooled, max(n_fine, _FEWEST_FINE))
+        most = resolution.primary_bins
+        if frame == "rank":
+            own, most = pooled[None, :], resolution.ranked_bins
         primary = tuple(
-            edges_of_equal_mass(
-                own,
-                min(
-                    resolution.primary_bins, int(own.sum()) // resolution.primary_items
+            _nearest(
+                edges_of_equal_mass(
+                    one, min(most, int(one.sum()) // resolution.primary_items)
                 ),
+                micro,
             )
-            for own in counts.primary[fold]
+            for one in own
         )
-        pooled = counts.primary[fold].sum(axis=0)
-        n_micro = max(16, resolution.micro_cells // len(primary))
-        fine = edges_of_equal_mass(pooled, n_micro)
-        return cls(reference, primary, np.unique(np.concatenate([fine, *primary])))
+        return cls(edges_of_equal_mass(counts.reference[fold], n_bins), primary, micro)
 
     def primary_cell(self, answer: Ints, micro: Ints) -> Ints:
         """The primary cell that holds each micro-cell of an answer."""
-        first = np.cumsum([0, *(len(inner) + 1 for inner in self.primary)])
         lowest = np.append(-np.inf, self.micro)[micro]
+        if len(self.primary) == 1:
+            return np.searchsorted(self.primary[0], lowest, side="right")
+        first = np.cumsum([0, *(len(inner) + 1 for inner in self.primary)])
         found = np.empty(len(answer), dtype=np.int64)
         for a, inner in enumerate(self.primary):
             own = answer == a
@@ -151,6 +159,10 @@ class CellLayout:
     reference_kind: str
     groups: tuple[Any, ...]
     edges: tuple[FoldEdges, FoldEdges]
+    frame: str = "answer"
+    """``answer``: a combination tells the primary's answer. ``rank``: it tells which
+    place the reference's answer has in the primary's own order of outcomes, and
+    reports are summed in that order."""
 
     @property
     def n_outcomes(self) -> int:
@@ -174,6 +186,7 @@ class CellLayout:
             and self.primary_kind == other.primary_kind
             and self.reference_kind == other.reference_kind
             and self.groups == other.groups
+            and self.frame == other.frame
             and all(a.same_as(b) for a, b in zip(self.edges, other.edges, strict=True))
         )
 
@@ -205,13 +218,14 @@ class CellStatistics:
 
     layout: CellLayout
     keys: Ints
-    """(rows, 6) fold, group, reference bin, reference answer, primary answer, micro."""
+    """(rows, 6) fold, group, reference bin, reference answer, place (the primary's
+    answer, or the place of the reference's answer), micro-cell."""
     n_items: Ints
-    """(rows,) items of each combination."""
+    """(rows,) items of each combination that occurs."""
     reference: Ints
-    """(rows, K or 1) sums of reference reports, in units of 2**-30."""
+    """(folds, groups, bins, answers, K or 1) sums of reference reports, in 2**-30."""
     primary: Ints
-    """(rows, K or 1) sums of primary reports, in units of 2**-30."""
+    """(folds, places, micro-cells, K or 1) sums of primary reports, in 2**-30."""
 
     @classmethod
     def count(
@@ -225,13 +239,17 @@ class CellStatistics:
     ) -> Self:
         """Count items in memory, each as often as ``times`` says."""
         first, second = parts_of(primary), parts_of(reference)
+        place, summed = first[0], first[2]
+        if layout.frame == "rank":
+            place = _place_of(primary, second[0])
+            summed = -np.sort(-summed, axis=1)
         group = np.zeros(len(fold), dtype=np.int64) if groups is None else groups
         keys = np.column_stack(
             [fold, group, _counted(layout, fold, second[1], "reference"), second[0]]
-            + [first[0], _counted(layout, fold, first[1], "micro")]
+            + [place, _counted(layout, fold, first[1], "micro")]
         )
         often = np.ones(len(fold), dtype=np.int64) if times is None else times
-        sums = (often[:, None] * in_units(part[2]) for part in (second, first))
+        sums = (often[:, None] * in_units(part) for part in (second[2], summed))
         return cls.gather(layout, keys, often, *sums)
 
     @classmethod
@@ -243,19 +261,13 @@ class CellStatistics:
         reference: Ints,
         primary: Ints,
     ) -> Self:
-        """Add up rows with equal keys; the result is in the order of its keys."""
-        code = np.ravel_multi_index(tuple(keys.T), layout.sizes())
-        order = np.argsort(code, kind="stable")
-        starts = np.flatnonzero(np.diff(code[order], prepend=-1))
-        if len(starts) == 0:
-            return cls(layout, keys, n_items, reference, primary)
-        return cls(
-            layout,
-            keys[order][starts],
-            np.add.reduceat(n_items[order], starts),
-            np.add.reduceat(reference[order], starts, axis=0),
-            np.add.reduceat(primary[order], starts, axis=0),
-        )
+        """From rows with keys, counts and sums; equal keys are added up."""
+        (f, g, b, k, p, m), kind = layout.sizes(), n_items.dtype
+        first = np.zeros((f, g, b, k, layout.n_reference_sums), dtype=kind)
+        second = np.zeros((f, p, m, layout.n_primary_sums), dtype=kind)
+        np.add.at(first, tuple(keys[:, :4].T), reference)
+        np.add.at(second, (keys[:, 0], keys[:, 4], keys[:, 5]), primary)
+        return cls(layout, *_added(layout, keys, n_items), first, second)
 
     @property
     def total(self) -> int:
@@ -271,12 +283,23 @@ class CellStatistics:
                 "hint: count both with the same layout."
             )
             raise InvalidInputError(message)
-        return type(self).gather(
+        keys = np.concatenate([self.keys, other.keys])
+        n_items = np.concatenate([self.n_items, other.n_items])
+        return type(self)(
             self.layout,
-            np.concatenate([self.keys, other.keys]),
-            np.concatenate([self.n_items, other.n_items]),
-            np.concatenate([self.reference, other.reference]),
-            np.concatenate([self.primary, other.primary]),
+            *_added(self.layout, keys, n_items),
+            self.reference + other.reference,
+            self.primary + other.primary,
+        )
+
+    def faded(self, share: float) -> Self:
+        """Everything counts for less."""
+        return type(self)(
+            self.layout,
+            self.keys,
+            self.n_items * share,
+            self.reference * share,
+            self.primary * share,
         )
 
     def cell_counts(self) -> list[Floats]:
@@ -310,6 +333,30 @@ class CellStatistics:
             f"CellStatistics({self.total:,} items, {len(self.n_items):,} combinations "
             f"of cells, {self.layout.n_outcomes} outcomes)"
         )
+
+
+def _added(layout: CellLayout, keys: Ints, n_items: Ints) -> tuple[Ints, Ints]:
+    """Rows with equal keys as one, in the order of their keys."""
+    code = np.ravel_multi_index(tuple(keys.T), layout.sizes())
+    order = np.argsort(code, kind="stable")
+    starts = np.flatnonzero(np.diff(code[order], prepend=-1))
+    if len(starts) == 0:
+        return keys, n_items
+    return keys[order][starts], np.add.reduceat(n_items[order], starts)
+
+
+def _place_of(primary: Reports, answer: Ints) -> Ints:
+    """Place of an answer in the primary's own order of outcomes."""
+    return (ranking(primary) == answer[:, None]).argmax(axis=1)
+
+
+def _nearest(edges: Floats, grid: Floats) -> Floats:
+    """Edges moved to the nearest of a grid."""
+    if len(edges) == 0 or len(grid) == 0:
+        return np.empty(0)
+    above = np.clip(np.searchsorted(grid, edges), 1, max(len(grid) - 1, 1))
+    low, high = grid[above - 1], grid[np.minimum(above, len(grid) - 1)]
+    return np.unique(np.where(edges - low <= high - edges, low, high))
 
 
 def _counted(layout: CellLayout, fold: Ints, score: Floats, which: str) -> Ints:

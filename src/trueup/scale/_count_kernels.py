@@ -15,6 +15,7 @@ from trueup.core.grid import LEVELS
 from trueup.maps._row_kernels import (
     BLOCK,
     _load,
+    _put_in_order,
     _tops,
 )
 
@@ -116,6 +117,26 @@ def count_scores(
 
 
 @njit(cache=True, nogil=True)
+def place_of(rows: Floats, i: int, answer: int, said: int) -> int:
+    """Place of the reference's answer in the primary's own order of outcomes."""
+    if len(rows) == 1:  # an answer comes first, and what stood there takes its place
+        if said == answer:
+            return 0
+        return answer if said == 0 else said
+    place, value = 0, rows[said, i]
+    for k in range(len(rows)):
+        place += (rows[k, i] > value) | ((rows[k, i] == value) & (k < said))
+    return place
+
+
+@njit(cache=True, nogil=True)
+def _sort_columns(rows: Floats, n: int) -> None:
+    for last in range(len(rows) - 1, 0, -1):
+        for k in range(last):
+            _put_in_order(rows[k], rows[k + 1], n)
+
+
+@njit(cache=True, nogil=True)
 def count_cells(
     primary: Floats,
     primary_answers: Ints,
@@ -123,19 +144,19 @@ def count_cells(
     reference_answers: Ints,
     numbers: Ints,
     groups: Ints,
-    bin_edges: Floats,
-    bin_reached: Ints,
-    micro_edges: Floats,
-    micro_reached: Ints,
-    sizes: Ints,
+    bins: tuple[Floats, Ints],
+    micros: tuple[Floats, Ints],
+    ranked: bool,
     n_items: Ints,
     reference_sums: Ints,
     primary_sums: Ints,
 ) -> int:
-    """Add a batch to the table of all combinations; the first bad block, or -1."""
+    """Add a batch to the tables; returns the first bad block, or -1."""
     n_rows = len(numbers)
-    n_first, n_second = primary.shape[1], reference.shape[1]
-    rows, others = np.empty((n_first, BLOCK)), np.empty((n_second, BLOCK))
+    rows, others = (
+        np.empty((primary.shape[1], BLOCK)),
+        np.empty((reference.shape[1], BLOCK)),
+    )
     partial, total = np.empty((8, BLOCK)), np.empty(BLOCK)
     score, level = np.empty(BLOCK), np.empty(BLOCK)
     answer, said = np.empty(BLOCK, dtype=np.int64), np.empty(BLOCK, dtype=np.int64)
@@ -149,16 +170,20 @@ def count_cells(
             reference, reference_answers, first, n, others, partial, total, said, level
         ):
             return first
+        if ranked:
+            for i in range(n):
+                answer[i] = place_of(rows, i, answer[i], said[i])
+            _sort_columns(rows, n)
         for i in range(n):
             f = fold_of_number(numbers[first + i])
-            place = f * sizes[1] + (groups[first + i] if len(groups) else 0)
-            place = place * sizes[2] + reach(bin_edges[f], bin_reached[f], level[i])
-            place = (place * sizes[3] + said[i]) * sizes[4] + answer[i]
-            micro = reach(micro_edges[f], micro_reached[f], score[i])
-            place = place * sizes[5] + micro
-            n_items[place] += 1
-            for k in range(n_second):
-                reference_sums[place, k] += int(np.floor(others[k, i] * _UNITS))
-            for k in range(n_first):
-                primary_sums[place, k] += int(np.floor(rows[k, i] * _UNITS))
+            g = groups[first + i] if len(groups) else 0
+            b = reach(bins[0][f], bins[1][f], level[i])
+            micro = reach(micros[0][f], micros[1][f], score[i])
+            n_items[f, g, b, said[i], answer[i], micro] += 1
+            for k in range(len(others)):
+                units = int(np.floor(others[k, i] * _UNITS))
+                reference_sums[f, g, b, said[i], k] += units
+            for k in range(len(rows)):
+                units = int(np.floor(rows[k, i] * _UNITS))
+                primary_sums[f, answer[i], micro, k] += units
     return -1

@@ -16,6 +16,7 @@ def layout_to_json(layout: CellLayout) -> dict[str, Any]:
         "primary": layout.primary_kind,
         "reference": layout.reference_kind,
         "groups": list(layout.groups),
+        "frame": layout.frame,
         "edges": [
             {
                 "reference": edges.reference.tolist(),
@@ -43,6 +44,7 @@ def layout_from_json(saved: dict[str, Any]) -> CellLayout:
         str(saved["reference"]),
         tuple(saved["groups"]),
         (first, second),
+        str(saved["frame"]),
     )
 
 
@@ -65,9 +67,11 @@ def statistics_from_json(saved: dict[str, Any]) -> CellStatistics:
         message = "a key lies outside the cells"
         raise ValueError(message)
     n_items = _as_saved(saved["n_items"])
-    reference = _as_saved(saved["reference"]).reshape(-1, layout.n_reference_sums)
-    primary = _as_saved(saved["primary"]).reshape(-1, layout.n_primary_sums)
-    if not len(keys) == len(n_items) == len(reference) == len(primary):
+    f, g, b, k, p, m = layout.sizes()
+    shapes = (f, g, b, k, layout.n_reference_sums), (f, p, m, layout.n_primary_sums)
+    reference = _as_saved(saved["reference"]).reshape(shapes[0])
+    primary = _as_saved(saved["primary"]).reshape(shapes[1])
+    if len(keys) != len(n_items):
         message = "rows of statistics do not match"
         raise ValueError(message)
     return CellStatistics(layout, keys, n_items, reference, primary)

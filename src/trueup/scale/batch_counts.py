@@ -74,20 +74,21 @@ class DenseCounts:
     bins: tuple[Floats, Ints]
     micro: tuple[Floats, Ints]
     n_items: Ints
+    """(folds, groups, bins, answers, places, micro-cells)."""
     reference: Ints
     primary: Ints
 
     @classmethod
     def empty(cls, layout: CellLayout) -> Self:
         """Nothing counted yet."""
-        n_combinations = int(np.prod(layout.sizes()))
+        f, g, b, k, p, m = layout.sizes()
         return cls(
             layout,
             step_table([edges.reference for edges in layout.edges]),
             step_table([edges.micro for edges in layout.edges]),
-            np.zeros(n_combinations, dtype=np.int64),
-            np.zeros((n_combinations, layout.n_reference_sums), dtype=np.int64),
-            np.zeros((n_combinations, layout.n_primary_sums), dtype=np.int64),
+            np.zeros((f, g, b, k, p, m), dtype=np.int64),
+            np.zeros((f, g, b, k, layout.n_reference_sums), dtype=np.int64),
+            np.zeros((f, p, m, layout.n_primary_sums), dtype=np.int64),
         )
 
     def add(self, batch: Batch) -> int:
@@ -102,9 +103,9 @@ class DenseCounts:
                 batch.reference.answers,
                 batch.numbers,
                 batch.groups,
-                *self.bins,
-                *self.micro,
-                np.array(self.layout.sizes()),
+                self.bins,
+                self.micro,
+                self.layout.frame == "rank",
                 self.n_items,
                 self.reference,
                 self.primary,
@@ -113,14 +114,13 @@ class DenseCounts:
 
     def statistics(self) -> CellStatistics:
         """The combinations that occur."""
-        held = np.flatnonzero(self.n_items)
-        keys = np.column_stack(np.unravel_index(held, self.layout.sizes()))
+        keys = np.argwhere(self.n_items)
         return CellStatistics(
             self.layout,
             keys.astype(np.int64),
-            self.n_items[held],
-            self.reference[held],
-            self.primary[held],
+            self.n_items[tuple(keys.T)],
+            self.reference,
+            self.primary,
         )
 
 

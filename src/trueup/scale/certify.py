@@ -52,7 +52,9 @@ class Totals:
         squares = sum(n * int(v) for n, v in zip(often, up, strict=True))
         self.add(fold, sum(often), total, squares)
 
-    def estimate(self, halves: tuple[Half, ...], trust: Trust) -> Estimate:
+    def estimate(
+        self, halves: tuple[Half, ...], trust: Trust, *, n_looks: int = 1
+    ) -> Estimate:
         """Mean of z less the price of the reference's error, and its lower limit."""
         n_items, total, squares = (
             sum(column) for column in zip(*self.sums, strict=True)
@@ -66,7 +68,7 @@ class Totals:
         return Estimate(
             fitted=float(np.mean([half.fitted for half in halves])),
             certified=certified,
-            lower=certified - ONE_SIDED_95 * error,
+            lower=certified - ONE_SIDED_95[n_looks] * error,
             steepness=steepness,
             n_items=n_items,
         )
@@ -145,14 +147,15 @@ class CompiledBounds:
 
     floor: float
     loss: int
-    edges: Floats
-    reached: Ints
-    slopes: Floats
+    ranked: bool
+    tilt: tuple[Floats, Ints, Floats]
+    """Edges, edges reached at equal steps, and slopes of both halves."""
     asserted: Floats
-    targets: Floats
-    bins: tuple[Floats, Ints]
-    table: Ints
-    multipliers: Floats
+    """(halves, K, cells) pull of what is asserted, in the frame of the cells."""
+    asserted_rows: Floats
+    """(halves, assertions, 3) range of confidence, and weight of the confidence."""
+    trusted: tuple[Floats, Ints, Ints, Floats]
+    """Edges of reference bins, edges reached, cell of (bin, part), multipliers."""
     mode: int
     n_parts: Ints
 
@@ -171,35 +174,21 @@ class CompiledBounds:
         plain = kinds[0] == "distribution" or loss.name == "confidence"
         if len(tilts) < len(halves) or loss.name not in _LOSSES or not plain:
             return None
-        edges, cells = joined_edges([tilt.cells for tilt in tilts], n_outcomes)
-        slopes = np.stack(
-            [_slopes(t, c, loss.name) for t, c in zip(tilts, cells, strict=True)]
-        )
-        given = [half.multipliers for half in halves]
-        asserted = np.stack(
-            [
-                _pull_of_assertions(half, c, n_outcomes)
-                for half, c in zip(halves, cells, strict=True)
-            ]
-        )
-        targets = [
-            sum(w * one.sign for one, w in zip(m.asserted, m.weights, strict=True))
-            for m in given
-        ]
-        mode = _mode(trust, kinds[1], n_outcomes)
-        table, multipliers = _tables(halves, n_outcomes, mode)
+        edges, cells = joined_edges([tilt.cells for tilt in tilts])
+        both = list(zip(halves, tilts, cells, strict=True))
         return cls(
             floor or 0.0,
             _LOSSES[loss.name],
-            edges,
-            steps_reached(edges),
-            slopes,
-            asserted,
-            np.array(targets, dtype=np.float64),
-            step_table([m.cells.bins.edges for m in given]),
-            table,
-            multipliers,
-            mode,
+            tilts[0].cells.frame == "rank",
+            (
+                edges,
+                steps_reached(edges),
+                np.stack([_slopes(tilt, cell, loss.name) for _, tilt, cell in both]),
+            ),
+            np.stack([_pull(half, cell, n_outcomes) for half, _, cell in both]),
+            np.stack([_asserted_rows(half) for half in halves]),
+            _trusted(halves, n_outcomes),
+            _mode(trust, kinds[1], n_outcomes),
             np.array([max(trust.n_groups, 1), trust.rung in _BY_ANSWER]),
         )
 
@@ -218,14 +207,11 @@ class CompiledBounds:
                 batch.groups,
                 self.floor,
                 self.loss,
-                self.edges,
-                self.reached,
-                self.slopes,
+                self.ranked,
+                self.tilt,
                 self.asserted,
-                self.targets,
-                *self.bins,
-                self.table,
-                self.multipliers,
+                self.asserted_rows,
+                self.trusted,
                 self.mode,
                 self.n_parts,
                 found,
@@ -236,6 +222,7 @@ class CompiledBounds:
         return bad
 
 
+_MOST_ASSERTED = 16
 _BY_ANSWER = ("answer-confidence", "distribution")
 
 
@@ -256,15 +243,16 @@ def _slopes(tilt: Tilt, cells: Ints, loss: str) -> Floats:
         return np.ascontiguousarray(
             np.exp(slopes - slopes.max(axis=1, keepdims=True)).T
         )
-    n_outcomes = slopes.shape[1]
-    answer = np.arange(len(slopes)) // (len(slopes) // n_outcomes)
+    answer = np.zeros(len(slopes), dtype=np.int64)
+    if tilt.cells.frame != "rank":
+        answer = np.arange(len(slopes)) // (len(slopes) // slopes.shape[1])
     own = slopes[np.arange(len(slopes)), answer]
     others = slopes.copy()
     others[np.arange(len(slopes)), answer] = -np.inf
     return ((own - others.max(axis=1)) / 2)[None, :]
 
 
-def _pull_of_assertions(half: Half, cells: Ints, n_outcomes: int) -> Floats:
+def _pull(half: Half, cells: Ints, n_outcomes: int) -> Floats:
     pull = np.zeros((n_outcomes, len(cells)))
     given = half.multipliers
     for one, weight in zip(given.asserted, given.weights, strict=True):
@@ -272,9 +260,20 @@ def _pull_of_assertions(half: Half, cells: Ints, n_outcomes: int) -> Floats:
     return pull
 
 
-def _tables(
-    halves: tuple[Half, ...], n_outcomes: int, mode: int
-) -> tuple[Ints, Floats]:
+def _asserted_rows(half: Half) -> Floats:
+    given = half.multipliers
+    rows = [
+        (*one.confidence, float(weight) * one.sign)
+        for one, weight in zip(given.asserted, given.weights, strict=True)
+    ]
+    # Halves may tell different numbers of levels apart; rows of zeros claim nothing.
+    rows += [(0.0, 0.0, 0.0)] * (_MOST_ASSERTED - len(rows))
+    return np.array(rows, dtype=np.float64)
+
+
+def _trusted(
+    halves: tuple[Half, ...], n_outcomes: int
+) -> tuple[Floats, Ints, Ints, Floats]:
     """Cells of (bin, part), the last part being one never seen; and multipliers."""
     bins = [half.multipliers.cells.bins for half in halves]
     given = [half.multipliers.table for half in halves]
@@ -287,5 +286,5 @@ def _tables(
         table[f, : len(one.table), : one.table.shape[1]] = one.table
         table[f, : len(one.rest), -1] = one.rest
         multipliers[f, : len(values), : values.shape[1]] = values
-    del mode
-    return np.where(table < 0, most, table), multipliers
+    padded, reached = step_table([one.edges for one in bins])
+    return padded, reached, np.where(table < 0, most, table), multipliers

@@ -13,7 +13,8 @@ from trueup.core.statistics import CellLayout, CellStatistics, FoldEdges, ScoreC
 from trueup.errors import InvalidInputError
 from trueup.maps.report_map import ReportMap
 from trueup.scale.certify import Totals
-from trueup.scale.fitting import Wanted, as_map, enough_items
+from trueup.scale.fitting import Wanted, as_map, best_of, enough_items
+from trueup.solve.crossfit import Half
 from trueup.solve.sample import Sample
 from trueup.solve.statistics import fit_halves, floored_reports
 
@@ -50,12 +51,15 @@ def fit_counts(
     reference = table.reference.take(table.reference_index[index])
     groups = table.group_index[index]
     scores = ScoreCounts.count(primary, reference, fold, times)
-    first, second = (FoldEdges.choose(scores, one, chosen) for one in (0, 1))
-    layout = CellLayout(outcomes, *kinds, table.groups, (first, second))
+    first, second = (
+        FoldEdges.choose(scores, one, chosen, wanted.frame) for one in (0, 1)
+    )
+    edges = (first, second)
+    layout = CellLayout(outcomes, *kinds, table.groups, edges, wanted.frame)
     statistics = CellStatistics.count(
         layout, primary, reference, fold, groups, times=times
     )
-    halves = fit_halves(
+    tried = fit_halves(
         statistics,
         wanted.loss,
         wanted.trust,
@@ -71,13 +75,19 @@ def fit_counts(
         len(table.groups),
         times.astype(np.float64),
     )
+    totals = [_certified(halves, sample, fold, times, wanted) for halves in tried]
+    return as_map(statistics, *best_of(tried, totals, wanted.trust), wanted)
+
+
+def _certified(
+    halves: tuple[Half, Half], sample: Sample, fold: Ints, times: Ints, wanted: Wanted
+) -> Totals:
     totals = Totals.empty()
     for which, half in enumerate(halves):
         own = np.flatnonzero(fold == which)
         z = half.bounds(sample.take(own), wanted.loss, wanted.trust)
         totals.add_items(which, z, times[own])
-    estimate = totals.estimate(halves, wanted.trust)
-    return as_map(statistics, halves, estimate, wanted)
+    return totals
 
 
 def _split(

@@ -15,6 +15,9 @@ from trueup.solve.crossfit import ONE_SIDED_95, Estimate, Half
 from trueup.solve.sample import Sample
 from trueup.solve.statistics import floored_reports
 
+_LOOKS = 2
+"""A new map was compared with the old one on the items that certify it."""
+
 
 class _Pair(Protocol):
     @property
@@ -65,7 +68,7 @@ class Evidence:
         return Estimate(
             fitted=float(np.mean([half.fitted for half in halves])),
             certified=certified,
-            lower=certified - ONE_SIDED_95 * error,
+            lower=certified - ONE_SIDED_95[_LOOKS] * error,
             steepness=steepness,
             n_items=self.n_items,
         )

@@ -15,7 +15,7 @@ import numpy as np
 
 from trueup import _validate
 from trueup._validate import Label
-from trueup.core.assertions import check_assertions
+from trueup.core.assertions import check_assertions, check_rung
 from trueup.core.cells import Auto
 from trueup.core.losses import ProperLoss
 from trueup.core.moments import Trust, trust_in
@@ -36,6 +36,7 @@ from trueup.scale.batch_counts import (
 from trueup.scale.certify import Certifier, Totals
 from trueup.scale.pairs import PairSource
 from trueup.solve.crossfit import FEWEST_ITEMS, CrossFit, Estimate, Half
+from trueup.solve.sample import frame_of
 from trueup.solve.statistics import fit_halves
 
 Progress = Callable[[str, int, int], None]
@@ -85,13 +86,33 @@ class Wanted:
             )
             raise InvalidInputError(message)
         error = _validate.non_negative(reference_error, "reference_error")
+        trusted = trust_in(reference, n_groups, trust, caps, error)
+        asserted = check_assertions(assume, primary, reference)
+        check_rung(asserted, trusted.rung)
         return cls(
             adaptive_loss(loss, primary.about),
-            trust_in(reference, n_groups, trust, caps, error),
-            check_assertions(assume, primary, reference),
+            trusted,
+            asserted,
             family,
             floor,
             fallback == "map",
+        )
+
+    @property
+    def frame(self) -> str:
+        """The frame of the primary's cells."""
+        return frame_of(True, self.trust, self.assume)
+
+    def certifier(self, halves: tuple[Half, Half], source: Any) -> Certifier:  # noqa: ANN401
+        """What certifies two halves on batches of a source."""
+        return Certifier.of(
+            halves,
+            self.loss,
+            self.trust,
+            floor=self.floor,
+            outcomes=source.outcomes,
+            kinds=source.kinds,
+            n_groups=len(source.groups),
         )
 
 
@@ -106,9 +127,9 @@ def fit_source(
     chosen = resolution or Resolution()
     wanted = Wanted.check(source.outcomes, source.kinds, len(source.groups), **options)
     enough_items(source.n_items)
-    layout = sketch_layout(source, chosen, progress)
+    layout = sketch_layout(source, wanted.frame, chosen, progress)
     statistics = count(source, layout, progress, refuse_zeros=_needs_positive(wanted))
-    halves = fit_halves(
+    tried = fit_halves(
         statistics,
         wanted.loss,
         wanted.trust,
@@ -117,8 +138,7 @@ def fit_source(
         floor=wanted.floor,
         resolution=chosen,
     )
-    totals = certify(source, halves, wanted, progress)
-    estimate = totals.estimate(halves, wanted.trust)
+    halves, estimate = certify(source, tried, wanted, progress)
     return as_map(statistics, halves, estimate, wanted)
 
 
@@ -135,7 +155,10 @@ def enough_items(n_items: int) -> int:
 
 
 def sketch_layout(
-    source: PairSource, resolution: Resolution, progress: Progress | None
+    source: PairSource,
+    frame: str,
+    resolution: Resolution,
+    progress: Progress | None = None,
 ) -> CellLayout:
     """Cells of both folds from one pass, over a sample where there are many items."""
     share = max(1, source.n_items // SKETCHED)
@@ -144,17 +167,22 @@ def sketch_layout(
         bad = add_scores(counts, batch.inner)
         if bad >= 0:
             raise source.refuse(batch.inner, bad, batch.n_before)
-    return layout_of(counts, source, resolution)
+    return layout_of(counts, source, frame, resolution)
 
 
 def layout_of(
     counts: ScoreCounts,
-    source: Any,
-    resolution: Resolution,  # noqa: ANN401
+    source: Any,  # noqa: ANN401 - knows outcomes, kinds and groups
+    frame: str,
+    resolution: Resolution,
 ) -> CellLayout:
     """Cells from a sketch; each fold's only from its own items."""
-    first, second = (FoldEdges.choose(counts, fold, resolution) for fold in (0, 1))
-    return CellLayout(source.outcomes, *source.kinds, source.groups, (first, second))
+    first, second = (
+        FoldEdges.choose(counts, fold, resolution, frame) for fold in (0, 1)
+    )
+    return CellLayout(
+        source.outcomes, *source.kinds, source.groups, (first, second), frame
+    )
 
 
 def count(
@@ -190,26 +218,33 @@ def count(
 
 def certify(
     source: PairSource,
-    halves: tuple[Half, ...],
+    tried: list[tuple[Half, Half]],
     wanted: Wanted,
     progress: Progress | None = None,
-) -> Totals:
-    """One pass with everything fixed: each half on the items of the other fold."""
-    certifier = Certifier.of(
-        halves,
-        wanted.loss,
-        wanted.trust,
-        floor=wanted.floor,
-        outcomes=source.outcomes,
-        kinds=source.kinds,
-        n_groups=len(source.groups),
-    )
-    totals = Totals.empty()
+) -> tuple[tuple[Half, Half], Estimate]:
+    """One pass with everything fixed: each half on the items of the other fold.
+
+    Where several step lengths are tried, the best, at the price of looking twice.
+    """
+    certifiers = [wanted.certifier(halves, source) for halves in tried]
+    totals = [Totals.empty() for _ in tried]
     for batch in _told(source, "certifying", progress):
-        bad = certifier.add(totals, batch.inner)
-        if bad >= 0:
-            raise source.refuse(batch.inner, bad, batch.n_before)
-    return totals
+        for certifier, total in zip(certifiers, totals, strict=True):
+            bad = certifier.add(total, batch.inner)
+            if bad >= 0:
+                raise source.refuse(batch.inner, bad, batch.n_before)
+    return best_of(tried, totals, wanted.trust)
+
+
+def best_of(
+    tried: list[tuple[Half, Half]], totals: list[Totals], trust: Trust
+) -> tuple[tuple[Half, Half], Estimate]:
+    """The step length with the best lower limit."""
+    found = [
+        (halves, total.estimate(halves, trust, n_looks=len(tried)))
+        for halves, total in zip(tried, totals, strict=True)
+    ]
+    return max(found, key=lambda one: one[1].lower)
 
 
 def as_map(

@@ -290,7 +290,7 @@ class OnlineCalibrator:
             if len(state.window) < state.options["warm_up"]:
                 return False
             batch = state.window
-            layout = _layout(batch)
+            layout = _layout(batch, self._wanted_now().frame)
             state.statistics = _counted(layout, batch)
         else:
             self._certify_further(batch)
@@ -321,14 +321,7 @@ class OnlineCalibrator:
     def _forget(self, n_items: int) -> None:
         state, half_life = self._state, self._state.options["half_life"]
         if half_life is not None and state.statistics is not None:
-            share = 0.5 ** (n_items / half_life)
-            old = state.statistics
-            state.statistics = replace(
-                old,
-                n_items=old.n_items * share,
-                reference=old.reference * share,
-                primary=old.primary * share,
-            )
+            state.statistics = state.statistics.faded(0.5 ** (n_items / half_life))
 
     def _forget_evidence(self, n_items: int) -> None:
         half_life = self._state.options["half_life"]
@@ -356,7 +349,7 @@ class OnlineCalibrator:
         if state.statistics is None or state.window is None:
             return False
         wanted, window = self._wanted_now(), state.window
-        halves = fit_halves(
+        halves, *_ = fit_halves(
             state.statistics,
             wanted.loss,
             wanted.trust,
@@ -445,11 +438,13 @@ def _halves(fitted: ReportMap) -> tuple[Half, ...]:
     return () if inner is None else inner.halves
 
 
-def _layout(items: Items) -> CellLayout:
+def _layout(items: Items, frame: str) -> CellLayout:
     scores = ScoreCounts.count(items.primary, items.reference, items.fold)
-    first, second = (FoldEdges.choose(scores, fold, Resolution()) for fold in (0, 1))
+    first, second = (
+        FoldEdges.choose(scores, fold, Resolution(), frame) for fold in (0, 1)
+    )
     kinds = items.primary.about.name, items.reference.about.name
-    return CellLayout(items.primary.outcomes, *kinds, (), (first, second))
+    return CellLayout(items.primary.outcomes, *kinds, (), (first, second), frame)
 
 
 def _counted(layout: CellLayout, items: Items) -> CellStatistics:

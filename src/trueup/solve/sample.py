@@ -122,7 +122,13 @@ def frame_for(sample: Sample, trust: Trust, assume: tuple[str, ...]) -> str:
     caps) would need the whole order of a report. Without assertions the answers
     themselves tell more: real predictors are fond of some of them.
     """
-    answers = isinstance(sample.primary, Distributions | AnswerConfidence)
+    return frame_of(
+        isinstance(sample.primary, Distributions | AnswerConfidence), trust, assume
+    )
+
+
+def frame_of(answers: bool, trust: Trust, assume: tuple[str, ...]) -> str:
+    """The same, knowing only whether the primary gives answers."""
     about_answer = trust.rung in ("mean", "confidence", "answer-confidence")
     can = answers and about_answer and not trust.caps
     return "rank" if assume and can else "answer"

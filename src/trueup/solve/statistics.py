@@ -12,9 +12,9 @@ from trueup.core.losses import ProperLoss
 from trueup.core.moments import Trust
 from trueup.core.reports import AnswerConfidence, Distributions, Reports
 from trueup.core.resolution import PrimaryCells, ReferenceCells, Resolution, SplitBins
-from trueup.core.statistics import UNITS, CellStatistics
+from trueup.core.statistics import KEYS, UNITS, CellStatistics
 from trueup.errors import InvalidInputError
-from trueup.solve.crossfit import Half, fit_placed
+from trueup.solve.crossfit import STEPS, Half, fit_placed
 from trueup.solve.sample import Placed, Sample
 
 
@@ -27,22 +27,31 @@ def fit_halves(
     family: str | None = None,
     floor: float | None = None,
     resolution: Resolution,
-) -> tuple[Half, Half]:
-    """The two maps of a cross-fit: half ``f`` certifies on fold f, fitted on the other.
+) -> list[tuple[Half, Half]]:
+    """The two maps of a cross-fit, for every step length that is tried.
 
-    Nothing here looks at the fold that will certify the map.
+    Half f certifies on fold f and is fitted on the other; nothing here looks at the
+    fold that will certify it.
     """
+    both = [placed(statistics, fold, trust, floor, resolution) for fold in (1, 0)]
     first, second = (
         fit_placed(
-            placed(statistics, fold, trust, floor, resolution),
-            loss,
-            trust,
-            assume=assume,
-            family=family,
+            one, loss, trust, assume=assume, family=family, resolution=resolution
         )
-        for fold in (1, 0)
+        for one in both
     )
-    return first, second
+    tried = []
+    for step in STEPS.get(trust.rung, (1.0,)) if family is None else (1.0,):
+        if step == 1:
+            tried.append((first, second))
+        else:
+            tried.append(
+                (
+                    first.shortened(step, both[0].sample, loss, trust),
+                    second.shortened(step, both[1].sample, loss, trust),
+                )
+            )
+    return tried
 
 
 def placed(
@@ -58,24 +67,29 @@ def placed(
     shift = 0.0 if floor is None else floor
     rest = 1 - layout.n_outcomes * shift
     # The map meets reports after the floor, so its cells are those of floored ones.
-    cells = PrimaryCells(tuple(rest * inner + shift for inner in edges.primary))
-    answer, micro = own.key("primary_answer"), own.key("micro")
-    where = edges.primary_cell(answer, micro)
-    atom = _numbered(answer * (len(edges.micro) + 1) + micro)
-    fine = _reference_cells(own, edges.reference, trust, resolution.least_items)
-    n_bins = min(
-        resolution.reference_bins, max(1, own.total // resolution.certify_items)
-    )
-    inner = _fewer(edges.reference, n_bins)
-    coarse = _reference_cells(own, inner, trust, resolution.certify_items)
+    inner = tuple(rest * one + shift for one in edges.primary)
+    place, micro = own.key("place"), own.key("micro")
+    by_rank = layout.frame == "rank"
+    # By rank a micro-cell pools all places of the reference's answer.
+    atom = micro if by_rank else place * (len(edges.micro) + 1) + micro
+    n_bins = min(resolution.certify_bins, max(1, own.total // resolution.certify_items))
+    fewer = _fewer(edges.reference, n_bins)
     sample = Sample(
-        primary=floored_reports(own.primary_reports(atom), floor),
+        primary=floored_reports(own.primary_reports(), floor),
         reference=own.reference_reports(trust),
         groups=own.key("group"),
         n_groups=len(layout.groups),
         weights=own.n_items,
     )
-    return Placed(sample, cells, where, atom, fine, coarse)
+    return Placed(
+        sample,
+        PrimaryCells(inner, layout.frame),
+        edges.primary_cell(place, micro),
+        np.unique(atom, return_inverse=True)[1].ravel(),
+        _reference_cells(own, edges.reference, trust, resolution.least_items),
+        _reference_cells(own, fewer, trust, resolution.certify_items),
+        own.n_items,
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,8 +111,11 @@ class _Fold:
         return cls(statistics, rows)
 
     def key(self, name: str) -> Ints:
-        names = ("fold", "group", "bin", "reference_answer", "primary_answer", "micro")
-        return self.statistics.keys[self.rows, names.index(name)]
+        return self.statistics.keys[self.rows, KEYS.index(name)]
+
+    @property
+    def fold(self) -> int:
+        return int(self.statistics.keys[self.rows[0], 0])
 
     @property
     def n_items(self) -> Floats:
@@ -108,28 +125,36 @@ class _Fold:
     def total(self) -> int:
         return int(self.n_items.sum())
 
-    def means(self, sums: Ints, index: Ints) -> Floats:
-        """Mean report of each row's group."""
-        n_groups = int(index.max()) + 1
-        total = group_sums(index, sums[self.rows].astype(np.float64), n_groups)
-        count = group_sums(index, self.n_items, n_groups)
-        return (total / UNITS / count[:, None])[index]
-
-    def primary_reports(self, atom: Ints) -> Reports:
-        layout = self.statistics.layout
-        mean = self.means(self.statistics.primary, atom)
-        return _as_reports(mean, self.key("primary_answer"), layout.outcomes)
+    def primary_reports(self) -> Reports:
+        """Mean report of each row's micro-cell; in the frame of ranks in their order."""
+        layout, sums = self.statistics.layout, self.statistics.primary[self.fold]
+        place, micro = self.key("place"), self.key("micro")
+        shape = sums.shape[:2]
+        counts = np.zeros(shape)
+        np.add.at(counts, (place, micro), self.n_items)
+        if layout.frame == "rank":
+            means = _divided(sums.sum(axis=0), counts.sum(axis=0))[micro]
+            return _as_reports(means, np.zeros_like(place), layout.outcomes)
+        return _as_reports(_divided(sums, counts)[place, micro], place, layout.outcomes)
 
     def reference_reports(self, trust: Trust) -> Reports:
-        """Mean reports of the parts that cells are made of, as the rung reads them."""
-        layout = self.statistics.layout
-        answer = self.key("reference_answer")
-        part = self.key("group") * layout.n_outcomes + answer
-        index = _numbered(self.key("bin") * int(part.max() + 1) + part)
-        mean = self.means(self.statistics.reference, index)
+        """Mean reports of the parts that cells are made of, as the rung reads them.
+
+        In the frame of ranks an answer is its place in the primary's order.
+        """
+        layout, sums = self.statistics.layout, self.statistics.reference[self.fold]
+        part = tuple(self.key(name) for name in ("group", "bin", "reference_answer"))
+        counts = np.zeros(sums.shape[:3])
+        np.add.at(counts, part, self.n_items)
+        mean, answer = _divided(sums, counts)[part], part[2]
         if trust.rung != "distribution" and layout.reference_kind == "distribution":
             mean = mean[np.arange(len(mean)), answer][:, None]
-        return _as_reports(mean, answer, layout.outcomes)
+        said = self.key("place") if layout.frame == "rank" else answer
+        return _as_reports(mean, said, layout.outcomes)
+
+
+def _divided(sums: Ints, counts: Floats) -> Floats:
+    return sums / UNITS / np.maximum(counts, 1e-300)[..., None]
 
 
 def _as_reports(mean: Floats, answer: Ints, outcomes: tuple[object, ...]) -> Reports:
@@ -144,7 +169,7 @@ def _reference_cells(
 ) -> tuple[ReferenceCells, Ints]:
     """Cells of at least so many items, and the cell of each row."""
     layout = own.statistics.layout
-    fine = layout.edges[int(own.statistics.keys[own.rows[0], 0])].reference
+    fine = layout.edges[own.fold].reference
     if trust.rung == "mean":
         edges = np.empty(0)
     bin_of = np.searchsorted(edges, np.append(-np.inf, fine), side="right")
@@ -169,10 +194,6 @@ def _fewer(edges: Floats, n_bins: int) -> Floats:
         return edges
     wanted = np.unique(np.arange(1, n_bins) * n_fine // n_bins) - 1
     return edges[wanted]
-
-
-def _numbered(code: Ints) -> Ints:
-    return np.unique(code, return_inverse=True)[1].ravel()
 
 
 def floored_reports(reports: Reports, floor: float | None) -> Reports:
