@@ -21,6 +21,9 @@ from trueup.solve.statistics import fit_halves, floored_reports
 
 PREFIXES = {"primary_prefix": "primary", "reference_prefix": "reference"}
 EMPTY = np.empty(0, dtype=np.int64)
+COARSE = Resolution(
+    reference_bins=5, certify_bins=4, primary_bins=3, ranked_bins=4, micro_cells=100
+)
 
 
 def opened(path, **options):
@@ -75,18 +78,18 @@ def test_counting_in_batches_equals_counting_at_once(pairs, tmp_path, frame):
     both = reports(pairs, "primary"), reports(pairs, "reference")
 
     with opened(written(pairs, tmp_path / "pairs.parquet")) as source:
-        layout = sketch_layout(source, frame, Resolution())
+        layout = sketch_layout(source, frame, COARSE)
         streamed = count(source, layout)
     scores = ScoreCounts.count(*both, fold)
     at_once = CellStatistics.count(layout, *both, fold)
 
-    assert layout_of(scores, Memory(pairs), frame, Resolution()).same_as(layout)
+    assert layout_of(scores, Memory(pairs), frame, COARSE).same_as(layout)
     assert streamed.equals(at_once)
 
 
 @FRAMES
 def test_statistics_add_up_exactly_in_any_order_and_any_split(pairs, frame):
-    layout = sketch_layout(Memory(pairs), frame, Resolution())
+    layout = sketch_layout(Memory(pairs), frame, COARSE)
     whole = count(Memory(pairs), layout)
     rng = np.random.default_rng(1)
     for _ in range(5):
@@ -106,7 +109,7 @@ def test_statistics_add_up_exactly_in_any_order_and_any_split(pairs, frame):
 
 
 def test_statistics_on_other_cells_are_not_added(pairs):
-    one = sketch_layout(Memory(pairs), "answer", Resolution())
+    one = sketch_layout(Memory(pairs), "answer", COARSE)
     other = sketch_layout(Memory(pairs), "answer", Resolution(reference_bins=4))
 
     with pytest.raises(TrueupError, match="different cells"):
@@ -152,7 +155,7 @@ def fits(setting, kinds):
 def test_compiled_certificates_equal_the_formula(pairs, setting, kinds):
     source = Memory(pairs, kinds=kinds)
     wanted = Wanted.check(OUTCOMES, kinds, 0, **setting)
-    layout = sketch_layout(source, wanted.frame, Resolution())
+    layout = sketch_layout(source, wanted.frame, COARSE)
     statistics = count(source, layout)
     tried = fit_halves(
         statistics,
@@ -161,7 +164,7 @@ def test_compiled_certificates_equal_the_formula(pairs, setting, kinds):
         assume=wanted.assume,
         family=wanted.family,
         floor=wanted.floor,
-        resolution=Resolution(),
+        resolution=COARSE,
     )
     halves = tried[-1]
     certifier = wanted.certifier(halves, source)

@@ -89,3 +89,8 @@ def edges_reached(score: Expr, edges: Floats, base: int = 0) -> Expr:
 def units(value: Expr) -> Expr:
     """A probability as whole units of 2**-30, rounded down."""
     return (value * float(UNITS)).floor().cast(nw.Int64)
+
+
+def sorting_network(n: int) -> list[tuple[int, int]]:
+    """Pairs of places to put in descending order, one after the other (odd-even)."""
+    return [(k, k + 1) for turn in range(n) for k in range(turn % 2, n - 1, 2)]

@@ -14,13 +14,12 @@ import narwhals as nw
 import numpy as np
 
 from trueup.core.folds import fold_of, mixed
-from trueup.core.grid import N_PLACES
 from trueup.core.statistics import CellLayout, CellStatistics, ScoreCounts
 from trueup.errors import PredictionFileError
 from trueup.scale import expressions as ex
 
-_NUMBER = "__trueup_number"
 _MIX = "__trueup_mix"
+_PLACE = "__trueup_place"
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,11 +170,15 @@ class PairTable:
             "group": self._group_code(layout),
             "bin": reached("reference", self.reference.top),
             "reference_answer": nw.col(self.reference.said),
-            "primary_answer": nw.col(self.primary.said),
+            "place": nw.col(self.primary.said),
             "micro": reached("micro", self.primary.top),
         }
+        frame = self.prepared()
+        if layout.frame == "rank":
+            frame = _in_rank_order(frame, self.primary, self.reference)
+            keys["place"] = nw.col(_PLACE)
         summed = (*self.reference.summed, *self.primary.summed)
-        found, n_items, sums = _grouped(self.prepared(), keys, summed)
+        found, n_items, sums = _grouped(frame, keys, summed)
         split = layout.n_reference_sums
         return CellStatistics.gather(
             layout, found, n_items, sums[:, :split], sums[:, split:]
@@ -227,6 +230,34 @@ def _with_side(frame: Any, side: Side, outcomes: Sequence[Any]) -> Any:  # noqa:
     return frame.with_columns(ex.first_equal(own, side.top).alias(side.said))
 
 
+def _in_rank_order(frame: Any, primary: Side, reference: Side) -> Any:  # noqa: ANN401
+    """Place of the reference's answer in the primary's order, and sorted reports."""
+    said = nw.col(reference.said)
+    if not primary.probabilities:
+        own = nw.col(primary.said)
+        moved = nw.when(said == 0).then(own).otherwise(said)
+        place = nw.when(said == own).then(nw.lit(0)).otherwise(moved)
+        return frame.with_columns(place.cast(nw.Int64).alias(_PLACE))
+    columns = primary.summed
+    value: Any = nw.col(columns[-1])
+    for k in range(len(columns) - 2, -1, -1):
+        value = nw.when(said == k).then(nw.col(columns[k])).otherwise(value)
+    frame = frame.with_columns(value.alias(_PLACE))
+    place = nw.lit(0)
+    for k, column in enumerate(columns):
+        tied = (nw.col(column) == nw.col(_PLACE)) & (said > k)
+        before = (nw.col(column) > nw.col(_PLACE)) | tied
+        place = place + nw.when(before).then(nw.lit(1)).otherwise(nw.lit(0))
+    frame = frame.with_columns(place.cast(nw.Int64).alias(_PLACE))
+    for a, b in ex.sorting_network(len(columns)):
+        first, second = nw.col(columns[a]), nw.col(columns[b])
+        frame = frame.with_columns(
+            nw.max_horizontal(first, second).alias(columns[a]),
+            nw.min_horizontal(first, second).alias(columns[b]),
+        )
+    return frame
+
+
 def _wrong(side: Side, outcomes: Sequence[Any]) -> Any:  # noqa: ANN401 - narwhals
     if side.probabilities:
         terms = [nw.col(column).cast(nw.Float64) for column in side.probabilities]
@@ -264,6 +295,3 @@ def _integers(column: Any) -> Any:  # noqa: ANN401 - a narwhals series
 
 def _collected(frame: Any) -> Any:  # noqa: ANN401 - narwhals
     return frame.collect("pyarrow") if isinstance(frame, nw.LazyFrame) else frame
-
-
-_ = N_PLACES
