@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from trueup.evaluate.metrics import evaluate
     from trueup.evaluate.reference_check import check_reference
     from trueup.maps.report_map import ReportMap
+    from trueup.scale.api import fit_frame
+    from trueup.scale.online import OnlineCalibrator
     from trueup.solve.certificate import Certificate
     from trueup.solve.projection import Projection, project
 
@@ -25,6 +27,7 @@ __all__ = [
     "AnswerConfidence",
     "Certificate",
     "JointTable",
+    "OnlineCalibrator",
     "PointReport",
     "Projection",
     "ReportMap",
@@ -37,6 +40,7 @@ __all__ = [
     "compare",
     "evaluate",
     "fit",
+    "fit_frame",
     "load",
     "project",
     "worst_case_improvement",
@@ -50,6 +54,7 @@ _HOMES = {
     "AnswerConfidence": "trueup.core.reports",
     "Certificate": "trueup.solve.certificate",
     "JointTable": "trueup.core.joint",
+    "OnlineCalibrator": "trueup.scale.online",
     "PointReport": "trueup.core.reports",
     "Projection": "trueup.solve.projection",
     "ReportMap": "trueup.maps.report_map",
@@ -62,6 +67,7 @@ _HOMES = {
     "compare": "trueup.audit.bounds",
     "evaluate": "trueup.evaluate",
     "fit": "trueup.api",
+    "fit_frame": "trueup.scale.api",
     "load": "trueup.api",
     "project": "trueup.solve.projection",
     "worst_case_improvement": "trueup.audit.bounds",

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from importlib import import_module
 from typing import Any, Self, cast
 
 import numpy as np
@@ -132,6 +133,32 @@ class ReportMap:
         reports, found = self._locate(primary)
         better = self.rule.better.take(np.maximum(found.index, 0))
         return _native(_keep_unmatched(better, reports, found))
+
+    def apply_frame(
+        self,
+        frame: object,
+        *,
+        prefix: str | None = None,
+        id: str | None = None,  # noqa: A002 - what users call it
+    ) -> Any:  # noqa: ANN401 - a dataframe of the same library
+        """Replace the reports that a dataframe holds, and keep everything else.
+
+        Spark dataframes stay lazy and distributed: up to six outcomes the map is
+        written out as column expressions. Rows keep their order; the new columns are
+        ``p_<outcome>``, or ``answer`` and ``confidence``.
+
+        Parameters
+        ----------
+        frame
+            A dataframe of Spark, DuckDB, polars, pandas or pyarrow.
+        prefix
+            Which predictor, where several share the table as ``<model>__p_<outcome>``.
+        id
+            Column that names items, where it is not ``item_id``.
+        """
+        # Dataframes lie above the mathematics, so the package is looked up by name.
+        frames = import_module("trueup.scale.api")
+        return frames.apply_frame(self, frame, prefix=prefix, id=id)
 
     def distributions(self, primary: object) -> Floats:
         """(n, K) compatible distributions behind the new reports.

@@ -42,7 +42,8 @@ class BatchApplier:
     n_changed: int = 0
     n_nearest: int = 0
     n_unmatched: int = 0
-    _order: list[str] = field(default_factory=list)
+    order: list[str] = field(default_factory=list)
+    """Columns in the order of the map's outcomes, where the compiled map takes them."""
 
     def __post_init__(self) -> None:
         """Decide once which columns give which outcome."""
@@ -55,7 +56,7 @@ class BatchApplier:
                 )
             )
             if set(named) == set(self.fitted.outcomes):
-                self._order = [named[outcome] for outcome in self.fitted.outcomes]
+                self.order = [named[outcome] for outcome in self.fitted.outcomes]
 
     def kept(self, names: list[str]) -> list[str]:
         """Columns that are passed through."""
@@ -68,7 +69,7 @@ class BatchApplier:
     def __call__(self, batch: pa.Table) -> pa.Table:
         """The batch with better reports in place of the old ones."""
         self._refuse_gaps(batch)
-        made = self._fast(batch) if self._order else None
+        made = self._fast(batch) if self.order else None
         if made is None:
             made = self._general(batch)
         self.n_rows += batch.num_rows
@@ -102,7 +103,7 @@ class BatchApplier:
         import pyarrow as pa
 
         compiled = self.fitted.compiled
-        columns = [batch.column(name) for name in self._order]
+        columns = [batch.column(name) for name in self.order]
         if compiled is None or not all(pa.types.is_floating(c.type) for c in columns):
             return None
         kind = (

@@ -154,10 +154,19 @@ class Database:
         with self._naming_damage():
             return self.connection.execute(sql).fetchall()
 
+    def reader(self, sql: str) -> Any:  # noqa: ANN401 - a relation
+        """A large result, not computed yet."""
+        return self.connection.sql(sql)
+
+    @staticmethod
+    def is_number(kind: str) -> bool:
+        """Whether a type of DuckDB holds numbers."""
+        return _is_number(kind)
+
     def batches(self, sql: str) -> Iterator[pa.RecordBatch]:
         """A large result in order, the next batch read while the last is used."""
         with self._naming_damage():
-            reader = self.connection.sql(sql).to_arrow_reader(BATCH_ROWS)
+            reader = self.reader(sql).to_arrow_reader(BATCH_ROWS)
         with ThreadPoolExecutor(1) as pool:
             source = iter(reader)
             waiting = pool.submit(next, source, None)

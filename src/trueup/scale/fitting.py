@@ -128,7 +128,7 @@ def fit_source(
     wanted = Wanted.check(source.outcomes, source.kinds, len(source.groups), **options)
     enough_items(source.n_items)
     layout = sketch_layout(source, wanted.frame, chosen, progress)
-    statistics = count(source, layout, progress, refuse_zeros=_needs_positive(wanted))
+    statistics = count(source, layout, progress, refuse_zeros=needs_positive(wanted))
     tried = fit_halves(
         statistics,
         wanted.loss,
@@ -208,12 +208,17 @@ def count(
         if bad >= 0:
             raise source.refuse(batch.inner, bad, batch.n_before)
         if refuse_zeros and (batch.inner.primary.rows == 0).any():
-            message = (
-                "the primary reports a probability of zero, which log loss punishes "
-                "without limit.\nhint: pass floor=1e-4, or use another loss."
-            )
-            raise InvalidInputError(message)
+            raise zero_under_log_loss()
     return table.statistics()
+
+
+def zero_under_log_loss() -> InvalidInputError:
+    """The error for a certain report under log loss."""
+    message = (
+        "the primary reports a probability of zero, which log loss punishes without "
+        "limit.\nhint: pass floor=1e-4, or use another loss."
+    )
+    return InvalidInputError(message)
 
 
 def certify(
@@ -317,7 +322,8 @@ def _nothing(kind: str, outcomes: tuple[Label, ...]) -> Reports:
     return AnswerConfidence._of(empty.astype(np.int64), empty, outcomes)
 
 
-def _needs_positive(wanted: Wanted) -> bool:
+def needs_positive(wanted: Wanted) -> bool:
+    """Whether a probability of zero would make the loss infinite."""
     return wanted.loss.name == "log" and wanted.floor is None
 
 

@@ -157,7 +157,7 @@ class FilePair:
         stop = split + len(_selected(second))
         groups = np.empty(0, dtype=np.int64)
         if self.groups:
-            groups = _positions(batch.column(stop), self.groups)
+            groups = positions(batch.column(stop), self.groups)
         return Batch(
             _side(batch, first, 1, split, self.outcomes),
             _side(batch, second, split, stop, self.outcomes),
@@ -302,7 +302,7 @@ def _side(
     outcomes: tuple[Label, ...],
 ) -> SideBatch:
     if not columns.outcomes:
-        answers = _positions(batch.column(start), outcomes)
+        answers = positions(batch.column(start), outcomes)
         return SideBatch(batch.column(start + 1).to_numpy()[:, None], answers)
     from trueup.data.labels import outcome_names
 
@@ -313,7 +313,8 @@ def _side(
     return SideBatch(rows.T, np.empty(0, dtype=np.int64))
 
 
-def _positions(column: pa.Array, names: Iterable[Any]) -> Any:  # noqa: ANN401 - array
+def positions(column: pa.Array, names: Iterable[Any]) -> Any:  # noqa: ANN401 - array
+    """Place of each value among the names, compared as text; -1 where it is none."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
