@@ -104,7 +104,9 @@ def test_gaps_and_impossible_reports_are_named_with_their_number(engine):
         kinds = ("distribution", "distribution")
         return PairTable(lazy, *sides(4, kinds), names(4), "the table", "item_id")
 
-    with pytest.raises(PredictionFileError, match="'primary__p_b' has 2 missing values"):
+    with pytest.raises(
+        PredictionFileError, match="'primary__p_b' has 2 missing values"
+    ):
         of(holes).check()
     with pytest.raises(PredictionFileError, match=r"of 100 rows of the primary.*sum"):
         of(wrong).check()
