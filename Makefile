@@ -54,7 +54,7 @@ $(BIN)/python:
 
 # Development includes all that the demo needs.
 $(SETUP): pyproject.toml constraints.txt | $(BIN)/python
-	$(INSTALL) --editable '.[sklearn,dev,docs]'
+	$(INSTALL) --editable '.[sklearn,spark,dev,docs]'
 	touch $(DEMO) $(SETUP)
 
 $(DEMO): pyproject.toml constraints.txt | $(BIN)/python

@@ -18,8 +18,9 @@ from trueup.errors import PredictionFileError
 from trueup.scale.fitting import layout_of
 from trueup.scale.frames import PairTable, Side
 
+SIDES = ("primary", "reference")
 ENGINES = {
-    "duckdb": lambda table: duckdb.from_arrow(table),
+    "duckdb": duckdb.from_arrow,
     "polars": lambda table: pl.from_arrow(table).lazy(),
 }
 
@@ -56,7 +57,7 @@ def reports(table, side, kind, n):
 
 
 def expected(table, n, kinds, frame):
-    both = [reports(table, s, k, n) for s, k in zip(("primary", "reference"), kinds)]
+    both = [reports(table, s, k, n) for s, k in zip(SIDES, kinds, strict=True)]
     fold = fold_of(mixed(table["item_id"].to_numpy()))
     scores = ScoreCounts.count(*both, fold)
 

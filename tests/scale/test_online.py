@@ -138,7 +138,7 @@ def test_bad_batches_change_nothing(both, tmp_path):
         (both[0][:4], both[1][:5]),
         (both[0][:5, :3] / both[0][:5, :3].sum(axis=1, keepdims=True), both[1][:5]),
     ):
-        with pytest.raises(ValueError, match="."):
+        with pytest.raises(ValueError, match=r"."):
             online.update(primary, reference, ids=list("abcde"))
     online.save(tmp_path / "after.json")
 
@@ -152,7 +152,7 @@ def test_forgetting_lets_old_items_count_for_less(both):
     feed(online, both, 0, N)
 
     assert online.statistics.n_items.sum() == pytest.approx(
-        BATCH / (1 - 0.5 ** (BATCH / 1000)), rel=0.01
+        BATCH / (1 - 0.5 ** (BATCH / 1000)), rel=0.03
     )
     assert online.map.certificate.n_items < 3000
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
@@ -97,7 +99,7 @@ def test_statistics_add_up_exactly_in_any_order_and_any_split(pairs, frame):
         bounds = [0, *cuts, pairs.num_rows]
         parts = [
             count(Memory(pairs.slice(a, b - a)), layout)
-            for a, b in zip(bounds, bounds[1:], strict=False)
+            for a, b in pairwise(bounds)
             if b > a
         ]
         rng.shuffle(parts)

@@ -55,27 +55,28 @@ def command(
     fitted = load_map(map_path)
     if streams(predictions, output, given):
         n_items, moved = apply_large(
-            console,
-            fitted,
-            predictions,
-            output,
-            prefix=prefix,
-            group=group,
-            force=force,
-            **given,
-        )
-        _tell(
-            console, fitted, map_path, output, n_items, moved, {"source": predictions}
-        )
+            console, fitted, predictions, output,
+            prefix=prefix, group=group, force=force, **given,
+        )  # fmt: skip
+        read = {"source": predictions}
+        _tell(console, fitted, map_path, output, n_items=n_items, moved=moved, read=read)
         return
-    read = read_for_map(
+    table = read_for_map(
         console, fitted, predictions, prefix=prefix, group=group, **given
     )
     with console.working("applying"):
         better = applied(fitted, read.reports)
     write_table(_table(read, better), output, force=force)
     moved = _n_changed(read.reports, better)
-    _tell(console, fitted, map_path, output, len(read), moved, source_json(read))
+    _tell(
+        console,
+        fitted,
+        map_path,
+        output,
+        n_items=len(read),
+        moved=moved,
+        read=source_json(read),
+    )
 
 
 def _tell(
@@ -83,6 +84,7 @@ def _tell(
     fitted: ReportMap,
     map_path: str,
     output: str,
+    *,
     n_items: int,
     moved: int,
     read: dict[str, Any],

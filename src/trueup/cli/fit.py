@@ -128,7 +128,14 @@ def command(
     options = _fit_options(given)
     if counts or is_large([primary, reference], asked=large):
         _without_items(
-            console, primary, reference, output, report, counts, given, options
+            console,
+            primary=primary,
+            reference=reference,
+            output=output,
+            report=report,
+            counts=counts,
+            given=given,
+            options=options,
         )
         return
     pair = read_pair(console, primary, reference, **given)
@@ -153,6 +160,7 @@ def command(
 
 def _without_items(
     console: Console,
+    *,
     primary: str,
     reference: str | None,
     output: str | None,

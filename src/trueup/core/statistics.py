@@ -64,9 +64,11 @@ class ScoreCounts:
         n_outcomes = primary.n_outcomes
         code = (fold * n_outcomes + answer) * N_PLACES + places(score)
         other = fold * N_PLACES + places(parts_of(reference)[1])
-        first = np.bincount(code, minlength=2 * n_outcomes * N_PLACES)
-        second = np.bincount(other, minlength=2 * N_PLACES)
-        return cls(first.reshape(2, n_outcomes, N_PLACES), second.reshape(2, N_PLACES))
+        made = cls.empty(n_outcomes)
+        often = np.ones(len(fold), dtype=np.int64) if times is None else times
+        np.add.at(made.primary.reshape(-1), code, often)
+        np.add.at(made.reference.reshape(-1), other, often)
+        return made
 
     def __add__(self, other: Self) -> Self:
         if not isinstance(other, ScoreCounts):
@@ -85,7 +87,7 @@ def parts_of(reports: Reports) -> tuple[Ints, Floats, Floats]:
         return reports.answers(), rows.max(axis=1), rows
     message = (
         f"statistics are kept of distributions and of answers with a confidence, not "
-        f"of a {reports.about.title}.\nhint: fit such reports in memory, with trueup.fit."
+        f"of a {reports.about.title}.\nhint: fit such reports in memory (trueup.fit)."
     )
     raise InvalidInputError(message)
 
@@ -151,7 +153,7 @@ class FoldEdges:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CellLayout:
-    """Which cells are counted: outcomes, kinds of report, groups, edges of each fold."""
+    """Which cells are counted: outcomes, kinds of report, groups, edges of folds."""
 
     outcomes: tuple[Label, ...]
     primary_kind: str
@@ -234,6 +236,7 @@ class CellStatistics:
         primary: Reports,
         reference: Reports,
         fold: Ints,
+        *,
         groups: Ints | None = None,
         times: Ints | None = None,
     ) -> Self:
@@ -245,8 +248,14 @@ class CellStatistics:
             summed = -np.sort(-summed, axis=1)
         group = np.zeros(len(fold), dtype=np.int64) if groups is None else groups
         keys = np.column_stack(
-            [fold, group, _counted(layout, fold, second[1], "reference"), second[0]]
-            + [place, _counted(layout, fold, first[1], "micro")]
+            [
+                fold,
+                group,
+                _counted(layout, fold, second[1], "reference"),
+                second[0],
+                place,
+                _counted(layout, fold, first[1], "micro"),
+            ]
         )
         often = np.ones(len(fold), dtype=np.int64) if times is None else times
         sums = (often[:, None] * in_units(part) for part in (second[2], summed))
@@ -279,7 +288,7 @@ class CellStatistics:
             return NotImplemented
         if not self.layout.same_as(other.layout):
             message = (
-                "these statistics were counted on different cells and cannot be added.\n"
+                "statistics that were counted on different cells cannot be added.\n"
                 "hint: count both with the same layout."
             )
             raise InvalidInputError(message)
@@ -294,13 +303,8 @@ class CellStatistics:
 
     def faded(self, share: float) -> Self:
         """Everything counts for less."""
-        return type(self)(
-            self.layout,
-            self.keys,
-            self.n_items * share,
-            self.reference * share,
-            self.primary * share,
-        )
+        whole: Any = (self.n_items, self.reference, self.primary)
+        return type(self)(self.layout, self.keys, *(one * share for one in whole))
 
     def cell_counts(self) -> list[Floats]:
         """Counts of the primary's cells and of the reference's, fold by fold."""
@@ -310,10 +314,12 @@ class CellStatistics:
             own = fold == which
             cell = edges.primary_cell(self.keys[own, 4], self.keys[own, 5])
             n_cells = sum(len(inner) + 1 for inner in edges.primary)
-            primary.append(group_sums(cell, 1.0 * self.n_items[own], n_cells))
+            primary.append(
+                group_sums(cell, self.n_items[own].astype(np.float64), n_cells)
+            )
         place = (fold * sizes[2] + self.keys[:, 2]) * sizes[3] + self.keys[:, 3]
         n_places = 2 * sizes[2] * sizes[3]
-        reference = group_sums(place, 1.0 * self.n_items, n_places)
+        reference = group_sums(place, self.n_items.astype(np.float64), n_places)
         return [np.concatenate(primary), reference]
 
     def equals(self, other: CellStatistics) -> bool:

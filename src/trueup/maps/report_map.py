@@ -126,9 +126,9 @@ class ReportMap:
         the nearest fitted report with the same answer, and a warning says how many.
         """
         if isinstance(self.rule, Tilts):
-            better = self._apply_compiled(primary)
-            if better is not None:
-                return better
+            compiled = self._apply_compiled(primary)
+            if compiled is not None:
+                return compiled
             return _native(self.rule.apply(self._read(primary)))
         reports, found = self._locate(primary)
         better = self.rule.better.take(np.maximum(found.index, 0))

@@ -14,6 +14,7 @@ from trueup.core.reports import AnswerConfidence, Distributions, Reports
 from trueup.maps import _schema
 from trueup.maps._documents import read_json, rebuilt, this_version
 from trueup.maps._files import write_atomically
+from trueup.scale._online_parts import Items, OnlineState
 from trueup.scale._seen import SeenItems
 from trueup.scale._statistics_json import (
     statistics_from_json,
@@ -21,7 +22,6 @@ from trueup.scale._statistics_json import (
 )
 from trueup.scale.drift import DriftWatch
 from trueup.scale.evidence import Evidence
-from trueup.scale.online import Items, OnlineState
 
 KIND, FORMAT = "trueup.online_calibrator", 1
 

@@ -27,12 +27,7 @@ class SeenItems:
             raise InvalidInputError.lengths("primary", n_items, "ids", len(items))
         digests = [_digest(item) for item in items]
         if len(set(digests)) < len(digests):
-            seen: set[int] = set()
-            twice = next(
-                item
-                for item, digest in zip(items, digests, strict=True)
-                if digest in seen or seen.add(digest)
-            )
+            twice = items[next(i for i, d in enumerate(digests) if d in digests[:i])]
             message = (
                 f"ids holds {twice!r} more than once in one batch.\n"
                 "hint: every item counts once."
@@ -42,8 +37,8 @@ class SeenItems:
         if fingerprint in self.batches:
             message = (
                 f"this batch of {n_items:,} items was added already, as update "
-                f"{self.batches[fingerprint]:,}.\nhint: each item may count once; leave "
-                "the batch out."
+                f"{self.batches[fingerprint]:,}.\nhint: each item may count once; "
+                "leave the batch out."
             )
             raise InvalidInputError(message)
         again = [

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _VIEW = "trueup_table"
+_NAME = "the dataframe"
 
 
 def fit_frame(
@@ -207,6 +208,6 @@ def _opened(
         )
     n_items = int(database.rows(f"SELECT count(*) FROM {_VIEW}")[0][0])
     if n_items == 0:
-        raise PredictionFileError.of("the dataframe", "it has no rows.", "pass some")
+        raise PredictionFileError.of(_NAME, "it has no rows.", "pass some")
     source = table if chosen.id is None else _VIEW
     yield FilePair(database, source, chosen, known, groups, n_items)

@@ -79,8 +79,9 @@ class BatchApplier:
         """Warn once about reports that were not seen in fitting."""
         if self.n_nearest or self.n_unmatched:
             warnings.warn(
-                f"{self.n_nearest + self.n_unmatched:,} of {self.n_rows:,} reports were "
-                "not seen in fitting and use the nearest fitted report with the same "
+                f"{self.n_nearest + self.n_unmatched:,} of {self.n_rows:,} reports "
+                "were not seen in fitting and use the nearest fitted report with the "
+                "same "
                 f"answer; {self.n_unmatched:,} have an answer never seen and stay as "
                 "they are. The certificate does not cover them.",
                 UnseenReportWarning,

@@ -100,7 +100,9 @@ class Certifier:
         n_groups: int,
     ) -> Self:
         """Compile what can be compiled."""
-        compiled = CompiledBounds.of(halves, loss, trust, floor, len(outcomes), kinds)
+        compiled = CompiledBounds.of(
+            halves, loss, trust, floor=floor, n_outcomes=len(outcomes), kinds=kinds
+        )
         return cls(halves, loss, trust, floor, outcomes, kinds, n_groups, compiled)
 
     def add(self, totals: Totals, batch: Batch) -> int:
@@ -165,6 +167,7 @@ class CompiledBounds:
         halves: tuple[Half, ...],
         loss: ProperLoss,
         trust: Trust,
+        *,
         floor: float | None,
         n_outcomes: int,
         kinds: tuple[str, str],

@@ -57,7 +57,7 @@ def fit_counts(
     edges = (first, second)
     layout = CellLayout(outcomes, *kinds, table.groups, edges, wanted.frame)
     statistics = CellStatistics.count(
-        layout, primary, reference, fold, groups, times=times
+        layout, primary, reference, fold, groups=groups, times=times
     )
     tried = fit_halves(
         statistics,

@@ -16,7 +16,7 @@ Expr = Any
 
 
 def row_sum(terms: Sequence[Expr]) -> Expr:
-    """A sum in the order in which numpy adds a row: eight partial sums, then the rest."""
+    """A sum as numpy adds a row: eight partial sums, then the rest."""
     n_terms = len(terms)
     whole = n_terms - n_terms % 8 if n_terms >= 8 else 0
     rest = list(terms[whole:])

@@ -147,8 +147,8 @@ def enough_items(n_items: int) -> int:
     if n_items < FEWEST_ITEMS:
         message = (
             f"{n_items:,} items are too few to fit on one half and certify on the "
-            "other.\nhint: use trueup.fit with cells='exact' if these items are the whole "
-            "population."
+            "other.\nhint: use trueup.fit with cells='exact' if these items are the "
+            "whole population."
         )
         raise InvalidInputError(message)
     return n_items
@@ -180,9 +180,9 @@ def layout_of(
     first, second = (
         FoldEdges.choose(counts, fold, resolution, frame) for fold in (0, 1)
     )
-    return CellLayout(
-        source.outcomes, *source.kinds, source.groups, (first, second), frame
-    )
+    primary, reference = source.kinds
+    edges = (first, second)
+    return CellLayout(source.outcomes, primary, reference, source.groups, edges, frame)
 
 
 def count(
@@ -198,8 +198,8 @@ def count(
         message = (
             f"{layout.n_outcomes} outcomes and {len(layout.groups)} groups make "
             f"{n_combinations:,} combinations of cells, which is too many.\n"
-            "hint: fit a sample in memory with trueup.fit; about 20 million combinations "
-            "are possible here."
+            "hint: fit a sample in memory with trueup.fit; about 20 million "
+            "combinations are possible here."
         )
         raise InvalidInputError(message)
     table = DenseCounts.empty(layout)

@@ -116,7 +116,8 @@ class PairTable:
         if n_missing:
             raise PredictionFileError.of(
                 self.name,
-                f"column {column!r} has {n_missing:,} missing values in {n_items:,} rows.",
+                f"column {column!r} has {n_missing:,} missing values in {n_items:,} "
+                "rows.",
                 "fill them in, or remove these items",
             )
 
@@ -208,11 +209,11 @@ def _with_side(frame: Any, side: Side, outcomes: Sequence[Any]) -> Any:  # noqa:
         answer: Any = nw.lit(0)
         for index, name in enumerate(outcomes):
             answer = (
-                nw.when(nw.col(side.answer) == name)
+                nw.when(nw.col(side.answer or "") == name)
                 .then(nw.lit(index))
                 .otherwise(answer)
             )
-        confidence = nw.col(side.confidence).cast(nw.Float64)
+        confidence = nw.col(side.confidence or "").cast(nw.Float64)
         return frame.with_columns(
             answer.cast(nw.Int64).alias(side.said), confidence.alias(side.top)
         )
@@ -262,8 +263,8 @@ def _wrong(side: Side, outcomes: Sequence[Any]) -> Any:  # noqa: ANN401 - narwha
     if side.probabilities:
         terms = [nw.col(column).cast(nw.Float64) for column in side.probabilities]
         return ex.is_no_distribution(side.probabilities, ex.row_sum(terms))
-    confidence = nw.col(side.confidence)
-    known = nw.col(side.answer).is_in(list(outcomes))
+    confidence = nw.col(side.confidence or "")
+    known = nw.col(side.answer or "").is_in(list(outcomes))
     return (confidence < 0.0) | (confidence > 1.0) | ~known
 
 

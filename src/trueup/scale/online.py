@@ -4,25 +4,33 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from dataclasses import replace
+from typing import Any, Self, cast
 
 import numpy as np
 
-from trueup._validate import Ints
+from trueup._validate import Floats
 from trueup.core.folds import fold_of, id_numbers, mixed
 from trueup.core.pairing import concatenated, paired_reports
 from trueup.core.reports import Reports
 from trueup.core.resolution import Resolution
-from trueup.core.statistics import CellLayout, CellStatistics, FoldEdges, ScoreCounts
+from trueup.core.statistics import CellStatistics, ScoreCounts
 from trueup.errors import InvalidInputError
 from trueup.maps.adaptive import described
 from trueup.maps.report_map import ReportMap
+from trueup.maps.rules import Tilts
+from trueup.scale._online_parts import (
+    Items,
+    OnlineState,
+    OnlineUpdate,
+    counted,
+    halves_of,
+    layout_from,
+)
 from trueup.scale._seen import SeenItems
 from trueup.scale.drift import DriftWatch
 from trueup.scale.evidence import Evidence, bounds_of
 from trueup.scale.fitting import Wanted, as_map
-from trueup.solve.certificate import Certificate
 from trueup.solve.crossfit import CrossFit, Half
 from trueup.solve.statistics import fit_halves
 
@@ -30,66 +38,6 @@ _GROWTH = 1.25
 """A new map is tried when there are so many times the items of the last trial."""
 WORTH = 1.645
 """Standard errors by which a new map must be certified to be better."""
-
-
-@dataclass(frozen=True, slots=True)
-class Items:
-    """Some items in memory: the latest ones, which certify new maps."""
-
-    primary: Reports
-    reference: Reports
-    fold: Ints
-    arrived: Ints
-    """Number of the update that brought each item."""
-
-    def __len__(self) -> int:
-        return len(self.fold)
-
-    def then(self, other: Items, most: int) -> Items:
-        """These items and later ones, the oldest beyond ``most`` dropped."""
-        kept = np.arange(max(0, len(self) + len(other) - most), len(self) + len(other))
-        return Items(
-            concatenated(self.primary, other.primary).take(kept),
-            concatenated(self.reference, other.reference).take(kept),
-            np.append(self.fold, other.fold)[kept],
-            np.append(self.arrived, other.arrived)[kept],
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class OnlineUpdate:
-    """What one batch did."""
-
-    n_added: int
-    n_items: int
-    """Items so far, forgetting aside."""
-    refitted: bool
-    """Whether a new map was deployed."""
-    certificate: Certificate | None
-    """Of the deployed map; None before the first."""
-    drift_evidence: float
-    """What betting against "nothing changed" has made of one unit of money."""
-    drift_alarm: bool
-    """Whether the counts contradict the cells the deployed map was fitted on."""
-
-
-@dataclass(slots=True, eq=False)
-class OnlineState:
-    """Everything that saving keeps."""
-
-    options: dict[str, Any]
-    seen: SeenItems
-    n_updates: int = 0
-    n_items: int = 0
-    n_tried: int = 0
-    """Items when a new map was last tried."""
-    window: Items | None = None
-    statistics: CellStatistics | None = None
-    map: ReportMap | None = None
-    deployed_at: int = 0
-    """Number of the update after which the map was deployed."""
-    evidence: Evidence = field(default_factory=Evidence)
-    alarm: DriftWatch | None = None
 
 
 class OnlineCalibrator:
@@ -239,7 +187,7 @@ class OnlineCalibrator:
         )
 
     def restart(self) -> None:
-        """Forget all statistics, after an alarm; the deployed map stays until the next."""
+        """Forget all statistics, after an alarm; the map stays until the next."""
         state = self._state
         state.statistics, state.alarm, state.window = None, None, None
         state.evidence, state.n_tried = Evidence(), 0
@@ -290,12 +238,12 @@ class OnlineCalibrator:
             if len(state.window) < state.options["warm_up"]:
                 return False
             batch = state.window
-            layout = _layout(batch, self._wanted_now().frame)
-            state.statistics = _counted(layout, batch)
+            layout = layout_from(batch, self._wanted_now().frame)
+            state.statistics = counted(layout, batch)
         else:
             self._certify_further(batch)
             self._forget(len(batch))
-            state.statistics = state.statistics + _counted(
+            state.statistics = state.statistics + counted(
                 state.statistics.layout, batch
             )
         if state.n_items < _GROWTH * state.n_tried:
@@ -309,14 +257,14 @@ class OnlineCalibrator:
         if state.map is None or state.statistics is None:
             return
         wanted = self._wanted_now()
-        halves = _halves(state.map)
+        halves = halves_of(state.map)
         if halves:
             z = np.mean([bounds_of(half, batch, wanted) for half in halves], axis=0)
             self._forget_evidence(len(batch))
             state.evidence.add(z)
             self._describe(halves, wanted)
         if state.alarm is not None:
-            state.alarm.add(_counted(state.statistics.layout, batch).cell_counts())
+            state.alarm.add(counted(state.statistics.layout, batch).cell_counts())
 
     def _forget(self, n_items: int) -> None:
         state, half_life = self._state, self._state.options["half_life"]
@@ -376,14 +324,14 @@ class OnlineCalibrator:
 
     def _is_worth_it(
         self,
-        z: Any,
+        z: Floats,
         halves: tuple[Half, ...],
         wanted: Wanted,
-        price: float,  # noqa: ANN401
+        price: float,
     ) -> bool:
         """Paired on items that came after the deployed map."""
         state = self._state
-        old = () if state.map is None else _halves(state.map)
+        old = () if state.map is None else halves_of(state.map)
         window = state.window
         if not old or window is None:
             return True
@@ -421,31 +369,13 @@ class OnlineCalibrator:
         )
         note = (
             f"rests on {estimate.n_items:,} items: the latest ones when the map was "
-            f"deployed, after update {state.deployed_at:,}, and all that came since; the "
-            f"map was fitted on {state.map.fitted_on.n_items:,}"
+            f"deployed, after update {state.deployed_at:,}, and all that came since; "
+            f"the map was fitted on {state.map.fitted_on.n_items:,}"
         )
         if state.options["half_life"] is not None:
             note += f"; an item counts half after {state.options['half_life']:,} items"
         state.map = replace(
             state.map,
-            rule=replace(state.map.rule, halves=fitted),
+            rule=replace(cast("Tilts", state.map.rule), halves=fitted),
             certificate=replace(certificate, notes=(*certificate.notes, note)),
         )
-
-
-def _halves(fitted: ReportMap) -> tuple[Half, ...]:
-    inner = getattr(fitted.rule, "halves", None)
-    return () if inner is None else inner.halves
-
-
-def _layout(items: Items, frame: str) -> CellLayout:
-    scores = ScoreCounts.count(items.primary, items.reference, items.fold)
-    first, second = (
-        FoldEdges.choose(scores, fold, Resolution(), frame) for fold in (0, 1)
-    )
-    kinds = items.primary.about.name, items.reference.about.name
-    return CellLayout(items.primary.outcomes, *kinds, (), (first, second), frame)
-
-
-def _counted(layout: CellLayout, items: Items) -> CellStatistics:
-    return CellStatistics.count(layout, items.primary, items.reference, items.fold)

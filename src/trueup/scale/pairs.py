@@ -36,12 +36,25 @@ if TYPE_CHECKING:
 class PairSource(Protocol):
     """Something that can be gone through several times, batch by batch."""
 
-    name: str
-    outcomes: tuple[Label, ...]
-    groups: tuple[Any, ...]
-    n_items: int
-    kinds: tuple[str, str]
-    """What the primary and the reference report."""
+    @property
+    def name(self) -> str:
+        """How messages call the data."""
+
+    @property
+    def outcomes(self) -> tuple[Label, ...]:
+        """Names of the outcomes."""
+
+    @property
+    def groups(self) -> tuple[Any, ...]:
+        """Names of the groups."""
+
+    @property
+    def n_items(self) -> int:
+        """Items in all."""
+
+    @property
+    def kinds(self) -> tuple[str, str]:
+        """What the primary and the reference report."""
 
     def batches(self, share: int = 1) -> Iterator[Batch]:
         """All items, or one in ``share`` chosen by their number."""
@@ -127,8 +140,8 @@ class FilePair:
         value, times = found[0] if found else ("?", 0)
         return PredictionFileError.of(
             self.name,
-            f"the answer {value!r} occurs {times:,} times and is not among the outcomes "
-            f"{', '.join(map(str, self.outcomes))}.",
+            f"the answer {value!r} occurs {times:,} times and is not among the "
+            f"outcomes {', '.join(map(str, self.outcomes))}.",
             "list every outcome (--outcomes; in Python outcomes=[...])",
         )
 
@@ -274,8 +287,8 @@ def _not_paired(database: Database, counts: list[int], id_: str | None) -> Trueu
         return PredictionFileError.of(database.name, problem, "name items with an id")
     return PredictionFileError.of(
         database.name,
-        f"{n_first:,} and {n_second:,} rows make {n_joined:,} pairs by {id_!r}: ids are "
-        "missing on one side, or occur more than once.",
+        f"{n_first:,} and {n_second:,} rows make {n_joined:,} pairs by {id_!r}: ids "
+        "are missing on one side, or occur more than once.",
         "every item must occur once on both sides",
     )
 

@@ -8,7 +8,7 @@ need trueup installed.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from trueup.data.schema import Columns
 
+_NAME = "the dataframe"
 MOST_UNROLLED = 6
 """Outcomes up to which a projection is written out as column expressions."""
 
@@ -101,29 +102,24 @@ def open_spark(
     )
     if chosen.id is None:
         raise PredictionFileError.of(
-            "the dataframe",
+            _NAME,
             "items are split in halves by their ids, but no column holds any.",
             "name the column with id=...; rows of Spark have no number of their own",
         )
     both = (chosen.primary, chosen.reference)
     known = known_outcomes(both, outcomes)
     numbered = frame.withColumn(NUMBER, _number(frame, chosen.id))
-    sides = [_side(name, one, known) for name, one in zip(_SIDES, both, strict=True)]
-    lazy = nw.from_native(numbered)
-    table = PairTable(lazy, *sides, known, "the dataframe", NUMBER, chosen.group)
-    named = PairTable(
-        lazy,
-        *sides,
+    table = PairTable(
+        nw.from_native(numbered),
+        _side("primary", chosen.primary, known),
+        _side("reference", chosen.reference, known),
         known,
         "the dataframe",
         NUMBER,
-        chosen.group,
-        table.group_names() if group else (),
+        group,
     )
+    named = replace(table, groups=table.group_names())
     return SparkPair(numbered, named, both)
-
-
-_SIDES = ("primary", "reference")
 
 
 def fit_spark(pair: SparkPair, **options: Any) -> ReportMap:  # noqa: ANN401 - see Wanted
@@ -318,8 +314,9 @@ def _number(frame: Any, column: str) -> Any:  # noqa: ANN401 - a Spark column
         digest = F.substring(F.md5(F.col(column)), 1, 8)
         return F.conv(digest, 16, 10).cast("long")
     raise PredictionFileError.of(
-        "the dataframe",
-        f"column {column!r} is of type {kind}; items are named by whole numbers or text.",
+        _NAME,
+        f"column {column!r} is of type {kind}; items are named by whole numbers or "
+        "text.",
         "convert the column",
     )
 
@@ -334,7 +331,7 @@ def _side(name: str, columns: Columns, outcomes: tuple[Any, ...]) -> Side:
     )
     if set(own) != set(outcomes):
         raise PredictionFileError.of(
-            "the dataframe",
+            _NAME,
             f"the {name} is about {', '.join(map(str, own))}, not about "
             f"{', '.join(map(str, outcomes))}.",
             "name the same outcomes on both sides",

@@ -126,7 +126,7 @@ class _Fold:
         return int(self.n_items.sum())
 
     def primary_reports(self) -> Reports:
-        """Mean report of each row's micro-cell; in the frame of ranks in their order."""
+        """Mean report of each row's micro-cell; by rank in the order of ranks."""
         layout, sums = self.statistics.layout, self.statistics.primary[self.fold]
         place, micro = self.key("place"), self.key("micro")
         shape = sums.shape[:2]
