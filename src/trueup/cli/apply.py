@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trueup.cli._inputs import column_options, source_json
+from trueup.cli._large import apply_large, streams
 from trueup.cli._map_text import certificate_json, map_json
 from trueup.cli._maps import applied, load_map, read_for_map
 from trueup.cli._output import Console, reporting
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from trueup.core.reports import Reports
     from trueup.data.predictions import Predictions
+    from trueup.maps.report_map import ReportMap
 
 
 @click.command("apply")
@@ -51,6 +53,16 @@ def command(
 
     check_target(output, force=force)
     fitted = load_map(map_path)
+    if streams(predictions, output, given):
+        n_items, moved = apply_large(
+            console, fitted, predictions, output,
+            prefix=prefix, group=group, force=force, **given,
+        )  # fmt: skip
+        source = {"source": predictions}
+        _tell(
+            console, fitted, map_path, output, n_items=n_items, moved=moved, read=source
+        )
+        return
     read = read_for_map(
         console, fitted, predictions, prefix=prefix, group=group, **given
     )
@@ -58,16 +70,37 @@ def command(
         better = applied(fitted, read.reports)
     write_table(_table(read, better), output, force=force)
     moved = _n_changed(read.reports, better)
+    _tell(
+        console,
+        fitted,
+        map_path,
+        output,
+        n_items=len(read),
+        moved=moved,
+        read=source_json(read),
+    )
+
+
+def _tell(
+    console: Console,
+    fitted: ReportMap,
+    map_path: str,
+    output: str,
+    *,
+    n_items: int,
+    moved: int,
+    read: dict[str, Any],
+) -> None:
     text = (
-        f"{output}: {len(read):,} items, {moved:,} reports changed, "
-        f"{len(better.outcomes)} outcomes"
+        f"{output}: {n_items:,} items, {moved:,} reports changed, "
+        f"{len(fitted.outcomes)} outcomes"
     )
     content = {
-        "inputs": {"map": map_path, "predictions": source_json(read)},
+        "inputs": {"map": map_path, "predictions": read},
         "map": map_json(fitted) | {"path": map_path},
         "certificate": certificate_json(fitted.certificate),
         "output": output,
-        "n_items": len(read),
+        "n_items": n_items,
         "n_changed": moved,
     }
     console.result(text, content)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trueup.cli._elicit_options import elicit_options
-from trueup.cli._output import Console, aligned, one_line, reporting
+from trueup.cli._output import Console, aligned, harmless, reporting
 from trueup.cli._unread import list_unread
 from trueup.errors import ElicitationError, InvalidInputError
 
@@ -276,7 +276,7 @@ def _duration(seconds: float) -> str:
 
 
 def _not_written(found: Elicited, output: str, path: str) -> str:
-    first = one_line(found.unread[0].reason)
+    first = harmless(found.unread[0].reason)
     return (
         f"{output} was not written: {len(found.unread):,} of "
         f"{len(found.unread) + len(found.reports):,} items could not be read; the "

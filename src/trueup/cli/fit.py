@@ -15,6 +15,7 @@ from trueup.cli._inputs import (
     pair_options,
     read_pair,
 )
+from trueup.cli._large import fit_counted, fit_large, is_large
 from trueup.cli._map_text import certificate_json, map_json, map_text
 from trueup.cli._output import Console, reporting
 from trueup.cli._report import check_report, write_report
@@ -81,6 +82,17 @@ _LOSSES = (
 )
 @click.option("--floor", type=float, help="Under log loss, mix this into reports.")
 @click.option("--force", is_flag=True, help="Overwrite files that exist.")
+@click.option(
+    "--counts",
+    is_flag=True,
+    help="PRIMARY holds pairs of reports and a column 'count' instead of items.",
+)
+@click.option(
+    "--large/--in-memory",
+    default=None,
+    help="Go through files in passes, or read them at once.  [default: in passes "
+    "for folders, patterns and files over 256 MB]",
+)
 @reporting
 def command(
     console: Console,
@@ -90,6 +102,8 @@ def command(
     output: str | None,
     report: str | None,
     force: bool,
+    counts: bool,
+    large: bool | None,
     **given: Any,  # noqa: ANN401 - options, handed on by name
 ) -> None:
     """Fit a map that makes PRIMARY agree with REFERENCE.
@@ -103,6 +117,7 @@ def command(
     Example:
       trueup fit strong.csv trusted.csv -o map.json --report report.html
       trueup fit both.parquet --primary-prefix gpt --reference-prefix base -o map.json
+      trueup fit --counts counts.parquet -o map.json
     """
     from trueup.data.files import check_target
 
@@ -111,6 +126,18 @@ def command(
     if report is not None:
         check_report(report, force=force)
     options = _fit_options(given)
+    if counts or is_large([primary, reference], asked=large):
+        _without_items(
+            console,
+            primary=primary,
+            reference=reference,
+            output=output,
+            report=report,
+            counts=counts,
+            given=given,
+            options=options,
+        )
+        return
     named = (options["groups"], options["blocks"])
     pair = read_pair(console, primary, reference, aside=named, **given)
     if options["loss"] == "confidence" and pair.primary.columns.outcomes:
@@ -130,6 +157,36 @@ def command(
         "report": report,
     }
     console.result(_text(fitted, output, report), content)
+
+
+def _without_items(
+    console: Console,
+    *,
+    primary: str,
+    reference: str | None,
+    output: str | None,
+    report: str | None,
+    counts: bool,
+    given: dict[str, Any],
+    options: dict[str, Any],
+) -> None:
+    """Fit from passes over files or from counts, which hold no items to show."""
+    if report is not None:
+        message = "--report shows items, which are not kept here: fit a sample for it"
+        raise click.UsageError(message)
+    if counts:
+        fitted, read = fit_counted(console, primary, given, options)
+    else:
+        fitted, read = fit_large(console, primary, reference, given, options)
+    if output is not None:
+        fitted.save(output)
+    content = {
+        "inputs": read,
+        "map": map_json(fitted) | {"path": output},
+        "certificate": certificate_json(fitted.certificate),
+        "report": None,
+    }
+    console.result(_text(fitted, output, None), content)
 
 
 def _fit_options(given: dict[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trueup.cli._output import Console, one_line, reporting
+from trueup.cli._output import Console, harmless, reporting
 from trueup.cli._reproduce_options import reproduce_options
 from trueup.errors import ElicitationError, UnknownNameError
 
@@ -288,11 +288,11 @@ def _result(console: Console, finished: Finished, given: dict[str, Any]) -> None
         "n_reused": finished.n_reused,
         "results": list(finished.results),
     }
-    console.result(f"{text}\n\nwritten:\n{one_line(written)}", content)
+    console.result(f"{text}\n\nwritten:\n{harmless(written)}", content)
 
 
 def _text(table: Table) -> str:
     from trueup.evaluate._render import text_table
 
     body = text_table(table.header, table.rows, left=table.left)
-    return one_line("\n".join([table.title, body, *table.notes]))
+    return harmless("\n".join([table.title, body, *table.notes]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -12,9 +12,10 @@ from trueup import _sketch, _validate
 from trueup._arrays import distinct_rows, group_sums
 from trueup._render import html_table
 from trueup._validate import Floats, Ints
-from trueup.core.pairing import paired_reports
+from trueup.core.pairing import concatenated, paired_reports
 from trueup.core.reports import Reports
 from trueup.core.stated import stated
+from trueup.errors import InvalidInputError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,6 +35,11 @@ class JointTable:
     JointTable(2 primary x 1 reference reports, 2 pairs, 4 items, 2 outcomes)
     >>> sorted(table.primary_shares.tolist())
     [0.25, 0.75]
+
+    Tables add up, exactly, in any order:
+
+    >>> table + JointTable.from_counts([0.1, 0.2], [0.5, 0.5], counts=[1, 2])
+    JointTable(3 primary x 1 reference reports, 3 pairs, 7 items, 2 outcomes)
     """
 
     primary: Reports
@@ -116,6 +122,28 @@ class JointTable:
             groups=names,
             n_items=len(used) if counts is None else round(float(weights.sum())),
         )
+
+    def __add__(self, other: Self) -> Self:
+        """The table of both: day by day, shard by shard, in any order."""
+        if not isinstance(other, JointTable):
+            return NotImplemented
+        if bool(self.groups) != bool(other.groups):
+            message = (
+                "one table has groups and the other has none.\n"
+                "hint: give both tables groups, or neither."
+            )
+            raise InvalidInputError(message)
+        both = (self, other)
+        groups = None
+        if self.groups:
+            groups = [one.groups[index] for one in both for index in one.group_index]
+        made = type(self).from_reports(
+            concatenated(*(one.primary.take(one.primary_index) for one in both)),
+            concatenated(*(one.reference.take(one.reference_index) for one in both)),
+            counts=np.append(self.counts, other.counts),
+            groups=groups,
+        )
+        return replace(made, n_items=self.n_items + other.n_items)
 
     @property
     def weights(self) -> Floats:

@@ -160,13 +160,24 @@ def choose_trust(
     reference_error: float,
 ) -> Trust:
     """Fill in the defaults, and refuse what the reference cannot be trusted for."""
-    reference = joint.reference
+    n_groups = len(joint.groups)
+    return trust_in(joint.reference, n_groups, trust, caps, reference_error)
+
+
+def trust_in(
+    reference: Reports,
+    n_groups: int,
+    trust: str | None,
+    caps: bool | None,
+    reference_error: float,
+) -> Trust:
+    """The same for reports of the reference; only their kind matters."""
     if isinstance(reference, PointReport):
-        return _point_trust(reference, trust, caps, joint, reference_error)
+        return _point_trust(reference, trust, caps, n_groups, reference_error)
     if trust is not None and trust not in RUNGS:
         raise UnknownNameError.of("trust", trust, RUNGS)
     is_vector = isinstance(reference, Distributions)
-    default = "distribution" if is_vector and joint.n_outcomes == 2 else RUNGS[2]
+    default = "distribution" if is_vector and reference.n_outcomes == 2 else RUNGS[2]
     rung = trust or default
     if rung == "distribution" and not is_vector:
         message = (
@@ -184,14 +195,14 @@ def choose_trust(
     by_default = rung == "answer-confidence" and not is_vector
     capped = by_default if caps is None else caps
     title = _TITLES[rung] + (_CAPPED if capped else "")
-    return Trust(rung, capped, len(joint.groups), reference_error, title)
+    return Trust(rung, capped, n_groups, reference_error, title)
 
 
 def _point_trust(
     reference: PointReport,
     trust: str | None,
     caps: bool | None,
-    joint: JointTable,
+    n_groups: int,
     reference_error: float,
 ) -> Trust:
     if trust is not None or caps is not None:
@@ -201,7 +212,7 @@ def _point_trust(
         )
         raise InvalidInputError(message)
     title = f"calibrated for the {reference.about.title} it reports"
-    return Trust(POINT, False, len(joint.groups), reference_error, title)
+    return Trust(POINT, False, n_groups, reference_error, title)
 
 
 def moment_rows(joint: JointTable, trust: Trust) -> MomentRows:

@@ -6,9 +6,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from trueup._frames import is_frame, read_frame, read_two_frames
 from trueup._validate import Label
-from trueup.core.reports import Distributions, Reports
+from trueup.core.reports import AnswerConfidence, Distributions, PointReport, Reports
 from trueup.errors import InvalidInputError
 
 
@@ -61,6 +63,33 @@ def with_outcomes(
         )
         raise InvalidInputError(message)
     return reports.reordered(wanted)
+
+
+def concatenated(first: Reports, second: Reports) -> Reports:
+    """Reports of one predictor, one after the other; both about the same thing."""
+    second = same_outcomes(second, first, "the second table", "the first")
+    if isinstance(first, Distributions) and isinstance(second, Distributions):
+        rows = np.concatenate([first.probabilities, second.probabilities])
+        n_normalised = first.n_normalised + second.n_normalised
+        return replace(first, probabilities=rows, n_normalised=n_normalised)
+    if isinstance(first, AnswerConfidence) and isinstance(second, AnswerConfidence):
+        return AnswerConfidence._of(
+            np.append(first.answer, second.answer),
+            np.append(first.confidence, second.confidence),
+            first.outcomes,
+        )
+    if (
+        isinstance(first, PointReport)
+        and isinstance(second, PointReport)
+        and first.about.title == second.about.title
+    ):
+        value = np.append(first.value, second.value)
+        return PointReport._of(value, first.outcomes, first.about)
+    message = (
+        f"one table holds {first.about.title} reports and the other "
+        f"{second.about.title} reports.\nhint: add tables of the same two predictors."
+    )
+    raise InvalidInputError(message)
 
 
 def paired_reports(

@@ -74,6 +74,11 @@ class SplitBins:
         n_items = group_sums(
             place * n_parts + parts, np.ones(len(scores)), (len(edges) + 1) * n_parts
         ).reshape(-1, n_parts)
+        return cls.from_counts(edges, n_items, least)
+
+    @classmethod
+    def from_counts(cls, edges: Floats, n_items: Floats, least: float) -> Self:
+        """Cells of (bins, parts) that hold so many items."""
         alone = n_items >= max(least, 1)
         table = np.full(n_items.shape, NEVER_SEEN)
         table[alone] = np.arange(int(alone.sum()))

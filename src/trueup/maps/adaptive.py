@@ -22,7 +22,6 @@ from trueup.errors import InvalidInputError
 from trueup.maps.report_map import FittedOn, ReportMap, floored
 from trueup.maps.request import Request
 from trueup.maps.rules import Tilts, adaptive_loss
-from trueup.solve.adaptive import Sample
 from trueup.solve.certificate import Certificate
 from trueup.solve.crossfit import (
     FEWEST_ITEMS,
@@ -31,6 +30,7 @@ from trueup.solve.crossfit import (
     cross_fit,
     recertified,
 )
+from trueup.solve.sample import Sample
 
 SAMPLE = (
     "estimated on {n_items:,} items that are a sample of those the map will meet, with "
@@ -57,7 +57,7 @@ def fit_adaptive(
         warn_without_skill(sample.reference, sample.weights)
     fitted = _cross_fit(sample, loss, trust, request, blocks)
     estimate = None if fitted is None else fitted.estimate
-    certificate = _described(
+    certificate = described(
         estimate, fitted, loss, trust, n_items=len(sample), assume=request.assume
     )
     keep = certificate.supported or request.keep_unsupported
@@ -112,7 +112,7 @@ def recertify(
     estimate = None
     if rule.halves is not None:
         estimate = recertified(rule.halves, sample, loss, rule.trust, numbered)
-    return _described(
+    return described(
         estimate,
         None if rule.halves is None else replace(rule.halves, find_break_even=None),
         loss,
@@ -155,7 +155,7 @@ def _cross_fit(
     )
 
 
-def _described(
+def described(
     estimate: Estimate | None,
     fitted: CrossFit | None,
     loss: ProperLoss,

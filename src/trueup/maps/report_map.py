@@ -6,6 +6,8 @@ import os
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib import import_module
 from typing import Any, Self, cast
 
 import numpy as np
@@ -17,6 +19,7 @@ from trueup.core.pairing import parse_reports, with_outcomes
 from trueup.core.properties import Property
 from trueup.core.reports import AnswerConfidence, Distributions, PointReport, Reports
 from trueup.errors import InvalidInputError, UnseenReportWarning
+from trueup.maps._compiled import FEW_ROWS, CompiledTilts, is_rows
 from trueup.maps.lookup import Match, match
 from trueup.maps.rules import Table, Tilts
 from trueup.solve.certificate import Certificate
@@ -123,10 +126,39 @@ class ReportMap:
         the nearest fitted report with the same answer, and a warning says how many.
         """
         if isinstance(self.rule, Tilts):
+            compiled = self._apply_compiled(primary)
+            if compiled is not None:
+                return compiled
             return _native(self.rule.apply(self._read(primary)))
         reports, found = self._locate(primary)
         better = self.rule.better.take(np.maximum(found.index, 0))
         return _native(_keep_unmatched(better, reports, found))
+
+    def apply_frame(
+        self,
+        frame: object,
+        *,
+        prefix: str | None = None,
+        id: str | None = None,  # noqa: A002 - what users call it
+    ) -> Any:  # noqa: ANN401 - a dataframe of the same library
+        """Replace the reports that a dataframe holds, and keep everything else.
+
+        Spark dataframes stay lazy and distributed: up to six outcomes the map is
+        written out as column expressions. Rows keep their order; the new columns are
+        ``p_<outcome>``, or ``answer`` and ``confidence``.
+
+        Parameters
+        ----------
+        frame
+            A dataframe of Spark, DuckDB, polars, pandas or pyarrow.
+        prefix
+            Which predictor, where several share the table as ``<model>__p_<outcome>``.
+        id
+            Column that names items, where it is not ``item_id``.
+        """
+        # Dataframes lie above the mathematics, so the package is looked up by name.
+        frames = import_module("trueup.scale.api")
+        return frames.apply_frame(self, frame, prefix=prefix, id=id)
 
     def distributions(self, primary: object) -> Floats:
         """(n, K) compatible distributions behind the new reports.
@@ -173,6 +205,23 @@ class ReportMap:
         from trueup.maps import _schema  # noqa: PLC0415 - it imports this module
 
         _schema.write(self, path)
+
+    @cached_property
+    def compiled(self) -> CompiledTilts | None:
+        """The map in the form that is fast on many rows, where there is one."""
+        if not isinstance(self.rule, Tilts):
+            return None
+        return CompiledTilts.of(self.rule, self.floor)
+
+    def _apply_compiled(self, primary: object) -> Floats | None:
+        """New rows, or None where the general way must read or refuse the input."""
+        if not is_rows(primary, len(self.outcomes)) or self.compiled is None:
+            return None
+        rows = cast("Floats", primary)
+        # Brier tilts have the same bits either way, so few rows need no compiled code.
+        if self.loss == "brier" and len(rows) < FEW_ROWS:
+            return None
+        return self.compiled.apply(rows)
 
     def _read(self, primary: object) -> Reports:
         reports = parse_reports(primary, "primary", None)

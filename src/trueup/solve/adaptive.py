@@ -23,43 +23,14 @@ from trueup.core.resolution import (
     ReferenceCells,
     Resolution,
     in_order,
-    micro_cells,
     out_of_order,
 )
 from trueup.solve import conic, lazily
 from trueup.solve.problem import ProjectionProblem, Rows, merged_rows
+from trueup.solve.sample import Placed, Sample
 
 _IDLE = 1e-9
 """Slopes below this are the solver's rounding: the cell is left alone."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Sample:
-    """Items of both predictors, as fitting sees them."""
-
-    primary: Reports
-    reference: Reports
-    groups: Ints
-    n_groups: int
-    weights: Floats
-
-    def take(self, index: Ints) -> Sample:
-        """Some of the items."""
-        return replace(
-            self,
-            primary=self.primary.take(index),
-            reference=self.reference.take(index),
-            groups=self.groups[index],
-            weights=self.weights[index],
-        )
-
-    @property
-    def shares(self) -> Floats:
-        """Weights that sum to one."""
-        return self.weights / self.weights.sum()
-
-    def __len__(self) -> int:
-        return len(self.weights)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,7 +82,11 @@ def powered(rows: Floats, exponent: float) -> Floats:
 
 
 def nearest_temperature(
-    sample: Sample, trust: Trust, assume: tuple[str, ...], resolution: Resolution
+    sample: Sample,
+    cells: PrimaryCells,
+    trust: Trust,
+    assume: tuple[str, ...],
+    resolution: Resolution,
 ) -> Temperature:
     """The temperature nearest one that satisfies the asserted rows on these items.
 
@@ -120,8 +95,6 @@ def nearest_temperature(
     Each row may be missed by the reference's error, and one of several by its standard
     error as well: the extreme of many noisy rows would ask for too much.
     """
-    frame = frame_for(sample, trust, assume)
-    cells = PrimaryCells.build(sample.primary, sample.shares, resolution, frame=frame)
     asserted = make_assertions(
         assume,
         sample.primary,
@@ -211,24 +184,23 @@ def project_linked(
     assume: tuple[str, ...],
     resolution: Resolution,
 ) -> LinkedProjection:
-    """Project on adaptive cells of both predictors."""
+    """Project on adaptive cells of both predictors, built from the items."""
+    placed = Placed.of_items(sample, trust, assume, resolution)
+    return project_placed(placed, loss, trust, assume, resolution)
+
+
+def project_placed(
+    placed: Placed,
+    loss: ProperLoss,
+    trust: Trust,
+    assume: tuple[str, ...],
+    resolution: Resolution,
+) -> LinkedProjection:
+    """Project on the cells that items were placed in."""
+    sample, cells, (found, cell) = placed.sample, placed.cells, placed.fine
     stated, about = as_trusted(sample.reference, trust)
-    shares = sample.shares
-    reference_cells = ReferenceCells.build(
-        stated,
-        trust.rung,
-        sample.groups,
-        sample.n_groups,
-        shares,
-        n_bins=resolution.reference_bins,
-        least=resolution.least_items,
-    )
-    cell = reference_cells.assign(stated, sample.groups)
-    items = np.arange(len(sample))
-    cells = PrimaryCells.build(
-        sample.primary, shares, resolution, frame=frame_for(sample, trust, assume)
-    )
-    where, order = cells.assign(sample.primary), cells.order(sample.primary)
+    shares, items = sample.shares, np.arange(len(sample))
+    where, order = placed.primary_cell, cells.order(sample.primary)
     ordered = in_order(stated, order)
     moments = unrestricted(pooled_rows(ordered, about, items, cell, shares))
     rows = merged_rows(moments.node_of_pair, where, shares)
@@ -243,27 +215,13 @@ def project_linked(
         )
         bounds = [float(shares @ one.targets(sample.reference)) for one in asserted]
         moments, rows = with_assertions(moments, rows, asserted, bounds)
-    micro = micro_cells(sample.primary, where, resolution.micro_cells)
     ranked = replace(sample, primary=in_order(sample.primary, order))
-    problem, used = _linked_problem(ranked, where, micro, (moments, rows), trust)
-    sizes = np.bincount(cell, minlength=reference_cells.n_cells)
-    smallest = int(sizes[: max(reference_cells.bins.n_alone, 1)].min())
+    truth = (moments, rows)
+    problem, used = _linked_problem(ranked, where, placed.micro, truth, trust)
+    sizes = group_sums(cell, placed.n_items, found.n_cells)
+    smallest = int(sizes[: max(found.bins.n_alone, 1)].min())
     iterate = lazily.solve(problem, loss)
-    return LinkedProjection(problem, iterate, cells, used, reference_cells, smallest)
-
-
-def frame_for(sample: Sample, trust: Trust, assume: tuple[str, ...]) -> str:
-    """Outcomes by rank where something is asserted of the reference's answer.
-
-    How the primary ranks that answer is what an assertion turns on, and the moments of
-    an answer then need only its rank; those of every outcome (whole distributions,
-    caps) would need the whole order of a report. Without assertions the answers
-    themselves tell more: real predictors are fond of some of them.
-    """
-    answers = isinstance(sample.primary, Distributions | AnswerConfidence)
-    about_answer = trust.rung in ("mean", "confidence", "answer-confidence")
-    can = answers and about_answer and not trust.caps
-    return "rank" if assume and can else "answer"
+    return LinkedProjection(problem, iterate, cells, used, found, smallest)
 
 
 def unrestricted(moments: MomentRows) -> MomentRows:

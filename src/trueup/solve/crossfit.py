@@ -13,14 +13,9 @@ from trueup._validate import Floats, Ints
 from trueup.core.losses import ProperLoss
 from trueup.core.moments import Trust
 from trueup.core.reports import Reports
-from trueup.core.resolution import Resolution
-from trueup.solve.adaptive import (
-    Sample,
-    Temperature,
-    Tilt,
-    nearest_temperature,
-    project_linked,
-)
+from trueup.core.resolution import ReferenceCells, Resolution
+from trueup.solve.adaptive import Temperature, Tilt, nearest_temperature, project_placed
+from trueup.solve.sample import Placed, Sample, coarse_cells
 from trueup.solve.sampling import Multipliers, best_on_coarse_cells, per_item_bounds
 
 ONE_SIDED_95 = {1: 1.645, 2: 1.96}
@@ -167,16 +162,39 @@ def fit_half(
     resolution: Resolution,
 ) -> Half:
     """Cells, map and multipliers from some items."""
+    placed = Placed.of_items(sample, trust, assume, resolution)
+    return fit_placed(
+        placed, loss, trust, assume=assume, family=family, resolution=resolution
+    )
+
+
+def fit_placed(
+    placed: Placed,
+    loss: ProperLoss,
+    trust: Trust,
+    *,
+    assume: tuple[str, ...],
+    family: str | None,
+    resolution: Resolution,
+) -> Half:
+    """Map and multipliers from items that were placed in cells."""
+    sample = placed.sample
     tilt: Tilt | Temperature
     if family == "temperature":
-        tilt = nearest_temperature(sample, trust, assume, resolution)
-        n_cells, smallest = 1, len(sample)
+        tilt = nearest_temperature(sample, placed.cells, trust, assume, resolution)
+        n_cells, smallest = 1, round(float(placed.n_items.sum()))
     else:
-        linked = project_linked(sample, loss, trust, assume, resolution)
+        linked = project_placed(placed, loss, trust, assume, resolution)
         tilt, smallest = linked.tilt, linked.n0
         n_cells = linked.reference_cells.n_cells
     multipliers, fitted = _best_multipliers(
-        sample, tilt, loss, trust, assume=assume, resolution=resolution
+        sample,
+        tilt,
+        loss,
+        trust,
+        assume=assume,
+        coarse=placed.coarse,
+        resolution=resolution,
     )
     return Half(tilt, multipliers, fitted, n_cells, smallest)
 
@@ -188,6 +206,7 @@ def _best_multipliers(
     trust: Trust,
     *,
     assume: tuple[str, ...],
+    coarse: tuple[ReferenceCells, Ints],
     resolution: Resolution,
 ) -> tuple[Multipliers, float]:
     """What certifies a fixed map best on these items, and the bound it gives there."""
@@ -198,6 +217,7 @@ def _best_multipliers(
         trust,
         assume=assume,
         primary_cells=tilt.cells,
+        coarse=coarse,
         resolution=resolution,
         size=float(np.abs(primary).max()),
     )
@@ -222,6 +242,7 @@ def _break_even(
     priced_halves = []
     for which, half in enumerate(halves):
         fitting = sample.take(np.flatnonzero(fold != which))
+        coarse = coarse_cells(fitting, trust, resolution)
         ratio, best = 0.0, half.multipliers
         for _ in range(_RATIO_STEPS):
             priced = replace(trust, reference_error=ratio)
@@ -231,6 +252,7 @@ def _break_even(
                 loss,
                 priced,
                 assume=assume,
+                coarse=coarse,
                 resolution=resolution,
             )
             if value <= 0 or found.steepness == 0:

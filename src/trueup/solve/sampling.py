@@ -13,7 +13,7 @@ from typing import Self
 import numpy as np
 
 from trueup._arrays import group_sums
-from trueup._validate import Bools, Floats
+from trueup._validate import Bools, Floats, Ints
 from trueup.core.assertions import Assertion, make_assertions
 from trueup.core.identification import Identification
 from trueup.core.moments import MomentRows, Trust, as_trusted, pooled_rows
@@ -23,8 +23,9 @@ from trueup.core.resolution import (
     Resolution,
     out_of_order,
 )
-from trueup.solve.adaptive import Sample, unrestricted
+from trueup.solve.adaptive import unrestricted
 from trueup.solve.problem import Rows
+from trueup.solve.sample import Sample
 from trueup.solve.worst_case import least_gain
 
 _GOLDEN = (np.sqrt(5) - 1) / 2
@@ -80,6 +81,7 @@ def best_on_coarse_cells(
     *,
     assume: tuple[str, ...],
     primary_cells: PrimaryCells,
+    coarse: tuple[ReferenceCells, Ints],
     resolution: Resolution,
     size: float,
 ) -> tuple[Multipliers, float]:
@@ -88,7 +90,14 @@ def best_on_coarse_cells(
     Any multipliers on any cells are valid; coarse ones generalise better.
     """
     programme = _Coarse.build(
-        sample, trust, assume, primary_cells, resolution, gain=gain, size=size
+        sample,
+        trust,
+        assume,
+        primary_cells,
+        resolution,
+        coarse=coarse,
+        gain=gain,
+        size=size,
     )
     weights = _best_assertion_weights(
         lambda trial: programme.solve(trial)[0],
@@ -128,22 +137,12 @@ class _Coarse:
         primary_cells: PrimaryCells,
         resolution: Resolution,
         *,
+        coarse: tuple[ReferenceCells, Ints],
         gain: Floats,
         size: float,
     ) -> Self:
         stated, about = as_trusted(sample.reference, trust)
-        least = resolution.certify_items
-        n_bins = min(resolution.certify_bins, max(1, len(sample) // least))
-        cells = ReferenceCells.build(
-            stated,
-            trust.rung,
-            sample.groups,
-            sample.n_groups,
-            sample.shares,
-            n_bins=n_bins,
-            least=least,
-        )
-        cell = cells.assign(stated, sample.groups)
+        cells, cell = coarse
         items = np.arange(len(sample))
         moments = unrestricted(pooled_rows(stated, about, items, cell, sample.shares))
         asserted = make_assertions(

@@ -1,0 +1,311 @@
+"""Compiled loops over rows of reports: what applying a map costs.
+
+Module-level functions with scalar and array arguments only, so that numba finds them
+in its cache again. Rows are taken in blocks and turned round, outcome by outcome, so
+that the inner loops run over items and the compiler can use vector instructions. Every
+sum is added in the order in which numpy adds a row: a compiled map gives the same bits
+as the formula in ``core`` (a test compares them).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from trueup._validate import EXACT_SUM, ROW_SUM_TOLERANCE, Floats, Ints
+
+BRIER, LOG = 0, 1
+BLOCK = 256
+
+
+@njit(cache=True, nogil=True)
+def _column_sums(columns: Floats, n: int, partial: Floats, total: Floats) -> None:
+    """Sum over outcomes as numpy adds a row: eight partial sums, then the rest."""
+    n_outcomes = len(columns)
+    whole = n_outcomes - n_outcomes % 8 if n_outcomes >= 8 else 0
+    if whole:
+        for k in range(8):
+            for i in range(n):
+                partial[k, i] = columns[k, i]
+        for k in range(8, whole):
+            for i in range(n):
+                partial[k % 8, i] += columns[k, i]
+        for i in range(n):
+            left = (partial[0, i] + partial[1, i]) + (partial[2, i] + partial[3, i])
+            right = (partial[4, i] + partial[5, i]) + (partial[6, i] + partial[7, i])
+            total[i] = left + right
+    else:
+        for i in range(n):
+            total[i] = 0.0
+    for k in range(whole, n_outcomes):
+        for i in range(n):
+            total[i] += columns[k, i]
+
+
+@njit(cache=True, nogil=True)
+def _divide_columns(columns: Floats, n: int, total: Floats) -> None:
+    for k in range(len(columns)):
+        for i in range(n):
+            columns[k, i] /= total[i]
+
+
+@njit(cache=True, nogil=True)
+def _load(
+    source: Floats, first: int, n: int, rows: Floats, partial: Floats, total: Floats
+) -> bool:
+    """Turn a block of reports round, divided by their sums; False if one is bad."""
+    good = True
+    for k in range(len(rows)):
+        for i in range(n):
+            value = source[first + i, k]
+            good &= (value >= 0.0) & (value <= 1.0)
+            rows[k, i] = value
+    if not good:
+        return False
+    _column_sums(rows, n, partial, total)
+    exact = True
+    for i in range(n):
+        deviation = abs(total[i] - 1.0)
+        good &= deviation <= ROW_SUM_TOLERANCE
+        exact &= deviation <= EXACT_SUM
+        total[i] = total[i] if deviation > EXACT_SUM else 1.0
+    if good and not exact:
+        _divide_columns(rows, n, total)
+    return good
+
+
+@njit(cache=True, nogil=True)
+def _tops(rows: Floats, n: int, answer: Ints, score: Floats) -> None:
+    """Largest entry of each item and its outcome; ties go to the first."""
+    for i in range(n):
+        score[i] = rows[0, i]
+        answer[i] = 0
+    for k in range(1, len(rows)):
+        for i in range(n):
+            higher = rows[k, i] > score[i]
+            score[i] = rows[k, i] if higher else score[i]
+            answer[i] = k if higher else answer[i]
+
+
+@njit(cache=True, nogil=True)
+def _find_cells(
+    edges: Floats, reached: Ints, answer: Ints, score: Floats, n: int, cell: Ints
+) -> None:
+    """Cell of each item: how many edges of its own answer it reaches.
+
+    ``reached`` holds that number at the lower end of equal steps of the score, so
+    that only the edges inside one step are left to look at.
+    """
+    width, n_steps = edges.shape[1] - 1, reached.shape[1]
+    for i in range(n):
+        a, top = answer[i], score[i]
+        c = reached[a, min(int(top * n_steps), n_steps - 1)]
+        while edges[a, c] <= top:
+            c += 1
+        cell[i] = a * (width + 1) + c
+
+
+@njit(cache=True, nogil=True)
+def _put_in_order(larger: Floats, smaller: Floats, n: int) -> None:
+    for i in range(n):
+        a, b = larger[i], smaller[i]
+        larger[i] = a if a > b else b
+        smaller[i] = b if a > b else a
+
+
+@njit(cache=True, nogil=True)
+def _extend(
+    entry: Floats,
+    rank: float,
+    n: int,
+    reached: Floats,
+    excess: Floats,
+    active: Floats,
+) -> None:
+    """Take the next largest entry of each item in, if it stays above zero."""
+    for i in range(n):
+        reached[i] += entry[i]
+        trial = reached[i] - 1.0
+        inside = entry[i] * rank > trial
+        excess[i] = trial if inside else excess[i]
+        active[i] = rank if inside else active[i]
+
+
+@njit(cache=True, nogil=True)
+def _lower(entry: Floats, threshold: Floats, n: int) -> None:
+    for i in range(n):
+        moved = entry[i] - threshold[i]
+        entry[i] = moved if moved > 0.0 else 0.0
+
+
+@njit(cache=True, nogil=True)
+def _copy(entry: Floats, n: int, out: Floats) -> None:
+    for i in range(n):
+        out[i] = entry[i]
+
+
+@njit(cache=True, nogil=True)
+def _onto_simplex(
+    points: Floats, n: int, ordered: Floats, partial: Floats, total: Floats
+) -> None:
+    """Euclidean projection of every item, by sorting; points are replaced."""
+    n_outcomes = len(points)
+    for k in range(n_outcomes):
+        _copy(points[k], n, ordered[k])
+    for last in range(n_outcomes - 1, 0, -1):
+        for k in range(last):
+            _put_in_order(ordered[k], ordered[k + 1], n)
+    reached, excess, active = partial[0], partial[1], partial[2]
+    for i in range(n):
+        reached[i] = 0.0
+    for k in range(n_outcomes):
+        _extend(ordered[k], k + 1.0, n, reached, excess, active)
+    for i in range(n):
+        total[i] = excess[i] / active[i]
+    for k in range(n_outcomes):
+        _lower(points[k], total, n)
+
+
+@njit(cache=True, nogil=True)
+def _tilt(
+    entry: Floats, slope: Floats, cell: Ints, n: int, loss: int, out: Floats
+) -> None:
+    if loss == BRIER:
+        for i in range(n):
+            out[i] = entry[i] + slope[cell[i]]
+    else:
+        for i in range(n):
+            out[i] = entry[i] * slope[cell[i]]
+
+
+@njit(cache=True, nogil=True)
+def rank_rows(rows: Floats, n: int, ranks: Ints) -> None:
+    """(K, n) place of every outcome in its item's own order; ties go to the first."""
+    n_outcomes = len(rows)
+    for k in range(n_outcomes):
+        for i in range(n):
+            ranks[k, i] = 0
+    for k in range(1, n_outcomes):
+        for j in range(k):
+            for i in range(n):
+                behind = rows[j, i] >= rows[k, i]
+                ranks[k, i] += 1 if behind else 0
+                ranks[j, i] += 0 if behind else 1
+
+
+@njit(cache=True, nogil=True)
+def _tilt_ranked(
+    entry: Floats,
+    slopes: Floats,
+    rank: Ints,
+    cell: Ints,
+    n: int,
+    loss: int,
+    out: Floats,
+) -> None:
+    if loss == BRIER:
+        for i in range(n):
+            out[i] = entry[i] + slopes[rank[i], cell[i]]
+    else:
+        for i in range(n):
+            out[i] = entry[i] * slopes[rank[i], cell[i]]
+
+
+@njit(cache=True, nogil=True)
+def tilt_block(
+    rows: Floats,
+    n: int,
+    loss: int,
+    ranked: bool,
+    ranks: Ints,
+    cell: Ints,
+    slopes: Floats,
+    points: Floats,
+    ordered: Floats,
+    partial: Floats,
+    total: Floats,
+) -> None:
+    """One tilt of a block; ``points`` times ``total`` are the new reports."""
+    for k in range(len(rows)):
+        if ranked:
+            _tilt_ranked(rows[k], slopes, ranks[k], cell, n, loss, points[k])
+        else:
+            _tilt(rows[k], slopes[k], cell, n, loss, points[k])
+    if loss == BRIER:
+        _onto_simplex(points, n, ordered, partial, total)
+    _column_sums(points, n, partial, total)
+    for i in range(n):
+        total[i] = 1.0 / total[i]
+
+
+@njit(cache=True, nogil=True)
+def _add_share(entry: Floats, scale: Floats, n: int, first: bool, out: Floats) -> None:
+    if first:
+        for i in range(n):
+            out[i] = entry[i] * scale[i]
+    else:
+        for i in range(n):
+            out[i] += entry[i] * scale[i]
+
+
+@njit(cache=True, nogil=True)
+def tilt_rows(
+    source: Floats,
+    floor: float,
+    loss: int,
+    ranked: bool,
+    edges: Floats,
+    reached: Ints,
+    slopes: Floats,
+    out: Floats,
+) -> int:
+    """Apply the mean of several tilts to every row; returns the first bad block or -1.
+
+    Parameters
+    ----------
+    source
+        (n, K) reports, any strides.
+    floor
+        Weight of one in (1 - K floor) r + floor; zero for none.
+    loss
+        BRIER: ``slopes`` are halved slopes to add. LOG: factors to multiply by.
+    ranked
+        Whether answers share cells and slopes belong to places in a report's order.
+    edges
+        (answers, most edges + 1) edges of all tilts together, filled up with infinity.
+    reached
+        (answers, steps) edges at or below the lower end of each step of the score.
+    slopes
+        (tilts, K, answers * (most edges + 1)).
+    """
+    n_rows, n_outcomes = source.shape
+    shape = (n_outcomes, BLOCK)
+    rows, points, ordered = np.empty(shape), np.empty(shape), np.empty(shape)
+    mean, ranks = np.empty(shape), np.empty(shape, dtype=np.int64)
+    partial, total, score = np.empty((8, BLOCK)), np.empty(BLOCK), np.empty(BLOCK)
+    answer, cell = np.empty(BLOCK, dtype=np.int64), np.empty(BLOCK, dtype=np.int64)
+    rest, share = 1 - n_outcomes * floor, 1.0 / len(slopes)
+    for first in range(0, n_rows, BLOCK):
+        n = min(BLOCK, n_rows - first)
+        if not _load(source, first, n, rows, partial, total):
+            return first
+        if floor > 0:
+            for k in range(n_outcomes):
+                for i in range(n):
+                    rows[k, i] = rest * rows[k, i] + floor
+        _tops(rows, n, answer, score)
+        if ranked:
+            answer[:] = 0
+            rank_rows(rows, n, ranks)
+        _find_cells(edges, reached, answer, score, n, cell)
+        for t in range(len(slopes)):
+            tilt_block(
+                rows, n, loss, ranked, ranks, cell, slopes[t],
+                points, ordered, partial, total,
+            )  # fmt: skip
+            for k in range(n_outcomes):
+                _add_share(points[k], total, n, t == 0, mean[k])
+        for k in range(n_outcomes):
+            for i in range(n):
+                out[first + i, k] = mean[k, i] * share
+    return -1

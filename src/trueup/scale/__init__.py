@@ -1,0 +1,1 @@
+"""Larger than memory, larger than one machine, and as data arrives."""

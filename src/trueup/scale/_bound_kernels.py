@@ -1,0 +1,252 @@
+"""Compiled loops that certify: each item's z with everything fixed (METHOD 6).
+
+The same numbers as ``solve.sampling.per_item_bounds``, which a test compares. Each z is
+rounded down and each square up to a whole number of 2**-30 before it is added: the
+result does not depend on the order of items, and rounding never flatters the map.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from trueup._validate import Floats, Ints
+from trueup.maps._row_kernels import (
+    BLOCK,
+    BRIER,
+    LOG,
+    _column_sums,
+    _find_cells,
+    _onto_simplex,
+    rank_rows,
+)
+from trueup.scale._count_kernels import fold_of_number, load_side, reach
+
+_UNITS = float(1 << 30)
+CONFIDENCE = 2
+ANSWER, CAPPED, VECTOR, BINARY = 0, 1, 2, 3
+"""What the reference is trusted for: see ``Moments`` in ``scale.certify``."""
+
+
+@njit(cache=True, nogil=True)
+def _choose_slopes(
+    ranked: bool,
+    n: int,
+    ranks: Ints,
+    cell: Ints,
+    fold: Ints,
+    slopes: Floats,
+    chosen: Floats,
+) -> None:
+    """(K, n) slopes of each item's own half, at its outcomes."""
+    for k in range(len(chosen)):
+        for i in range(n):
+            place = ranks[k, i] if ranked else k
+            chosen[k, i] = slopes[fold[i], place, cell[i]]
+
+
+@njit(cache=True, nogil=True)
+def _deploy(
+    loss: int,
+    n: int,
+    rows: Floats,
+    chosen: Floats,
+    points: Floats,
+    ordered: Floats,
+    partial: Floats,
+    total: Floats,
+) -> None:
+    """What replaces each report under the half that was not fitted on it."""
+    if loss == CONFIDENCE:
+        for i in range(n):
+            points[0, i] = min(max(rows[0, i] + chosen[0, i], 0.0), 1.0)
+        return
+    for k in range(len(rows)):
+        for i in range(n):
+            old, slope = rows[k, i], chosen[k, i]
+            points[k, i] = old + slope if loss == BRIER else old * slope
+    if loss == BRIER:
+        _onto_simplex(points, n, ordered, partial, total)
+    _column_sums(points, n, partial, total)
+    for k in range(len(rows)):
+        for i in range(n):
+            points[k, i] /= total[i]
+
+
+@njit(cache=True, nogil=True)
+def _gains(
+    loss: int, n: int, rows: Floats, points: Floats, answer: Ints, gain: Floats
+) -> None:
+    """(K, n) loss of the old report minus loss of the new one, for every outcome."""
+    if loss == BRIER:
+        for i in range(n):
+            base = 0.0
+            for k in range(len(rows)):
+                base += rows[k, i] ** 2 - points[k, i] ** 2
+            for k in range(len(rows)):
+                gain[k, i] = base - 2 * (rows[k, i] - points[k, i])
+    elif loss == LOG:
+        for k in range(len(rows)):
+            for i in range(n):
+                gain[k, i] = np.log(points[k, i] / rows[k, i])
+    else:
+        for i in range(n):
+            old, new = rows[0, i], points[0, i]
+            for k in range(len(gain)):
+                gain[k, i] = old**2 - new**2
+            gain[answer[i], i] -= 2 * (old - new)
+
+
+@njit(cache=True, nogil=True)
+def _bound(
+    i: int,
+    mode: int,
+    others: Floats,
+    said: int,
+    level: float,
+    given: Floats,
+    gain: Floats,
+) -> float:
+    """Sum of multiplier times t, plus the worst outcome of gain minus pull."""
+    n_outcomes = len(gain)
+    base = 0.0
+    if mode == VECTOR:
+        for k in range(n_outcomes):
+            base += given[k] * others[k, i]
+            gain[k, i] -= given[k]
+    elif mode == BINARY:
+        base = given[0] * others[1, i]
+        gain[1, i] -= given[0]
+    else:
+        base = given[0] * level
+        gain[said, i] -= given[0]
+        if mode == CAPPED and level >= 1 / n_outcomes - 1e-12:
+            for k in range(n_outcomes):
+                if k != said:
+                    base += given[1 + k] * level
+                    gain[k, i] -= given[1 + k]
+    worst = gain[0, i]
+    for k in range(1, n_outcomes):
+        worst = min(worst, gain[k, i])
+    return base + worst
+
+
+@njit(cache=True, nogil=True)
+def _add_up(
+    first: int,
+    n: int,
+    fold: Ints,
+    groups: Ints,
+    others: Floats,
+    said: Ints,
+    level: Floats,
+    gain: Floats,
+    trusted: tuple[Floats, Ints, Ints, Floats],
+    mode: int,
+    n_parts: Ints,
+    asserted_rows: Floats,
+    totals: Ints,
+) -> None:
+    """Add n, z and z squared of a block whose gains are known."""
+    bin_edges, bin_reached, table, multipliers = trusted
+    for i in range(n):
+        f, level_i = fold[i], level[i]
+        part = groups[first + i] if len(groups) else 0
+        if n_parts[1] and part >= 0:
+            part += said[i] * n_parts[0]
+        b = reach(bin_edges[f], bin_reached[f], level_i)
+        # The last column is the cell of parts never seen; the last row of
+        # multipliers belongs to no cell and claims nothing.
+        given = multipliers[f, table[f, b, part if part >= 0 else -1]]
+        z = _bound(i, mode, others, said[i], level_i, given, gain)
+        for a in range(asserted_rows.shape[1]):
+            if asserted_rows[f, a, 0] <= level_i < asserted_rows[f, a, 1]:
+                z += asserted_rows[f, a, 2] * level_i
+        totals[f, 0] += 1
+        totals[f, 1] += int(np.floor(z * _UNITS))
+        totals[f, 2] += int(np.ceil(z * z * _UNITS))
+
+
+@njit(cache=True, nogil=True)
+def certify_rows(
+    primary: Floats,
+    primary_answers: Ints,
+    reference: Floats,
+    reference_answers: Ints,
+    numbers: Ints,
+    groups: Ints,
+    floor: float,
+    loss: int,
+    ranked: bool,
+    tilt: tuple[Floats, Ints, Floats],
+    asserted: Floats,
+    asserted_rows: Floats,
+    trusted: tuple[Floats, Ints, Ints, Floats],
+    mode: int,
+    n_parts: Ints,
+    totals: Ints,
+) -> int:
+    """Add n, z and z squared of a batch to (2, 3) totals; the first bad block, or -1.
+
+    ``n_parts`` holds the number of groups and whether cells tell answers apart.
+    """
+    n_first, n_outcomes = primary.shape[1], asserted.shape[1]
+    shape = (n_first, BLOCK)
+    rows, points, ordered = np.empty(shape), np.empty(shape), np.empty(shape)
+    gain, others = np.empty((n_outcomes, BLOCK)), np.empty((reference.shape[1], BLOCK))
+    ranks, pulls = np.zeros((n_outcomes, BLOCK), dtype=np.int64), np.empty_like(gain)
+    chosen, partial, total = np.empty(shape), np.empty((8, BLOCK)), np.empty(BLOCK)
+    score, level = np.empty(BLOCK), np.empty(BLOCK)
+    answer, said = np.empty(BLOCK, dtype=np.int64), np.empty(BLOCK, dtype=np.int64)
+    cell, fold = np.empty(BLOCK, dtype=np.int64), np.empty(BLOCK, dtype=np.int64)
+    for first in range(0, len(numbers), BLOCK):
+        n = min(BLOCK, len(numbers) - first)
+        if not load_side(
+            primary, primary_answers, first, n, rows, partial, total, answer, score
+        ) or not load_side(
+            reference, reference_answers, first, n, others, partial, total, said, level
+        ):
+            return first
+        if floor > 0:
+            _raise_floor(floor, n, rows, score)
+        for i in range(n):
+            fold[i] = fold_of_number(numbers[first + i])
+        if ranked:
+            _rank(rows, n, answer, ranks)
+        cell_answer = np.zeros_like(answer) if ranked else answer
+        _find_cells(tilt[0], tilt[1], cell_answer, score, n, cell)
+        _choose_slopes(ranked and n_first > 1, n, ranks, cell, fold, tilt[2], chosen)
+        _deploy(loss, n, rows, chosen, points, ordered, partial, total)
+        _gains(loss, n, rows, points, answer, gain)
+        _choose_slopes(ranked, n, ranks, cell, fold, asserted, pulls)
+        for k in range(n_outcomes):
+            for i in range(n):
+                gain[k, i] -= pulls[k, i]
+        _add_up(
+            first, n, fold, groups, others, said, level, gain,
+            trusted, mode, n_parts, asserted_rows, totals,
+        )  # fmt: skip
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def _raise_floor(floor: float, n: int, rows: Floats, score: Floats) -> None:
+    rest = 1 - len(rows) * floor
+    for i in range(n):
+        score[i] = rest * score[i] + floor
+        for k in range(len(rows)):
+            rows[k, i] = rest * rows[k, i] + floor
+
+
+@njit(cache=True, nogil=True)
+def _rank(rows: Floats, n: int, answer: Ints, ranks: Ints) -> None:
+    """Places of all outcomes; an answer alone changes places with the first."""
+    if len(rows) > 1:
+        rank_rows(rows, n, ranks)
+        return
+    for k in range(len(ranks)):
+        for i in range(n):
+            ranks[k, i] = k
+    for i in range(n):
+        ranks[0, i] = answer[i]
+        ranks[answer[i], i] = 0
