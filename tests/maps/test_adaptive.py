@@ -334,6 +334,25 @@ def test_point_reports_on_adaptive_cells(prop):
         assert "answers are kept" in m.certificate.reason
 
 
+@pytest.mark.parametrize("prop", ["mean", "median", "expectile"])
+def test_point_references_on_adaptive_cells(prop):
+    """A reference without answers: nothing about answers may be asked of it."""
+    rng = np.random.default_rng(1)
+    values, level = [0, 1, 2, 5], {"level": 0.3} if prop == "expectile" else {}
+    stated = rng.choice(values, 300) if prop == "median" else rng.uniform(1, 4, 300)
+    reference = trueup.PointReport(
+        value=stated, outcomes=values, property=prop, **level
+    )
+    other = trueup.PointReport(
+        value=stated[::-1], outcomes=values, property=prop, **level
+    )
+    for primary in (other, rng.dirichlet(np.ones(4), 300)):
+        m = trueup.fit(primary, reference)
+
+        assert len(m.apply(primary)) == 300
+        assert np.isfinite(m.certificate.certified)
+
+
 def test_answers_are_kept_and_confidence_moves():
     truth, reference, primary = world(3000, 4, seed=11)
     answers = trueup.AnswerConfidence.from_distributions(primary)

@@ -64,7 +64,7 @@ _LOSSES = (
 @click.option(
     "--assume",
     multiple=True,
-    type=click.Choice(["informative", "stronger"]),
+    type=click.Choice(["informative", "informative-by-confidence", "stronger"]),
     help="Assert more than calibration; may be repeated.",
 )
 @click.option(

@@ -112,6 +112,8 @@ def make_assertions(
     says so for each of some bins of c0. ``stronger``: E[h(R1)(a1)] is at least E[c0],
     where a1 is the primary's answer.
     """
+    if not names:  # point reports have no answer to assert anything about
+        return ()
     order = cells.order(primary)
     where, n_cells = cells.assign(primary), cells.n_cells
     stated = top_of(reference)

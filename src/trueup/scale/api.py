@@ -16,7 +16,6 @@ from trueup.scale.batches import BatchApplier
 from trueup.scale.files import NUMBER, Database, choose_columns, known_outcomes, named
 from trueup.scale.fitting import Progress, fit_source
 from trueup.scale.pairs import FilePair
-from trueup.scale.spark import apply_spark, fit_spark, is_spark, open_spark
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -100,7 +99,9 @@ def fit_frame(
         "group": group,
         "outcomes": known,
     }
-    if is_spark(frame):
+    if _is_spark(frame):
+        from trueup.scale.spark import fit_spark, open_spark
+
         return fit_spark(open_spark(frame, **columns), **options)
     with _opened(frame, **columns) as source:
         return fit_source(source, progress=progress, **options)
@@ -114,7 +115,9 @@ def apply_frame(
     id: str | None = None,  # noqa: A002 - what users call it
 ) -> Any:  # noqa: ANN401 - a dataframe of the same library
     """A dataframe with better reports in place of the primary's; the rest is kept."""
-    if is_spark(frame):
+    if _is_spark(frame):
+        from trueup.scale.spark import apply_spark
+
         numeric = {n: _spark_number(kind) for n, kind in frame.dtypes}  # type: ignore[attr-defined]
         found = detect_columns(numeric, name="the dataframe", prefix=prefix, id=id)
         return apply_spark(fitted, frame, found)
@@ -138,6 +141,12 @@ def apply_frame(
 def _columns(table: pa.Table, prefix: str | None, id_: str | None) -> Columns:
     numeric = {field.name: is_numeric(field.type) for field in table.schema}
     return detect_columns(numeric, name="the dataframe", prefix=prefix, id=id_)
+
+
+def _is_spark(frame: object) -> bool:
+    """Whether this is a Spark dataframe; imports nothing to find out."""
+    kind = type(frame)
+    return kind.__module__.startswith("pyspark.sql") and kind.__name__ == "DataFrame"
 
 
 def _spark_number(kind: str) -> bool:

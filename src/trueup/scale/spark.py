@@ -43,12 +43,6 @@ MOST_UNROLLED = 6
 """Outcomes up to which a projection is written out as column expressions."""
 
 
-def is_spark(frame: object) -> bool:
-    """Whether this is a Spark dataframe; imports nothing to find out."""
-    kind = type(frame)
-    return kind.__module__.startswith("pyspark.sql") and kind.__name__ == "DataFrame"
-
-
 def functions() -> Any:  # noqa: ANN401 - pyspark ships no strict types
     """Spark's functions, or the command that installs them."""
     try:
