@@ -23,14 +23,14 @@ from trueup.reproduce.scoring import Said, gain
 
 HERE = Path(__file__).parent
 PAIRS = ("Llama-2-7b", "DeepSeek-LLM-7b", "Yi-6B")
-SIZES = (100, 300, 1000, 3000)
+SIZES = (100, 300, 1000, 3000, 4985)
 STEPS = (0.01, 0.05, 0.2)
-N_DRAWS = 3
+N_DRAWS = 5
 WORLDS = {"calibrated": 1.0, "overconfident": 2.5}
 """Power to which the primary's distributions are raised."""
 WORLD_SIZES = (400, 1600)
-WORLD_CELLS = ("exact", 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
-N_WORLDS = 6
+WORLD_CELLS = ("exact", 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+N_WORLDS = 12
 
 
 def adaptive(primary, reference):

@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass, field
 from html import escape
 
-COLOURS = ("c0", "c1", "c2", "c3", "c4")
 STYLE = """
 .page{fill:#fff}.t{font:12px system-ui,sans-serif;fill:#1d2530}
 .s{font:11px system-ui,sans-serif;fill:#5b6675}.h{font-size:14px;font-weight:600}
@@ -15,10 +14,8 @@ STYLE = """
 .c0{stroke:#c8553d;fill:#c8553d}.c1{stroke:#2a7f9e;fill:#2a7f9e}
 .c2{stroke:#7a6bb0;fill:#7a6bb0}.c3{stroke:#3f8f4f;fill:#3f8f4f}
 .c4{stroke:#8c96a3;fill:#8c96a3}.l{fill:none}.p{fill-opacity:.65;stroke:none}
-@media (prefers-color-scheme:dark){.page{fill:#161b22}.t{fill:#e6ebf1}.s{fill:#a3adba}
-.g{stroke:#2a323c}.z,.f{stroke:#6b7685}.c0{stroke:#f08a6f;fill:#f08a6f}
-.c1{stroke:#5fb3d1;fill:#5fb3d1}.c2{stroke:#a99be0;fill:#a99be0}
-.c3{stroke:#74c383;fill:#74c383}.l{fill:none}}"""
+.b{stroke-width:5;stroke-opacity:.22}"""
+"""Always on white: a picture does not see the theme of the page it is on."""
 
 
 @dataclass
@@ -31,6 +28,8 @@ class Series:
     line: bool = True
     dashed: bool = False
     marks: bool = True
+    spread: list = field(default_factory=list)
+    """(x, low, high) of bars behind the points."""
 
 
 @dataclass
@@ -40,16 +39,20 @@ class Panel:
     title: str
     series: list = field(default_factory=list)
     x_log: bool = False
+    root: bool = False
+    """Both axes by signed square roots: zero and thousandths are seen together."""
     diagonal: bool = False
     x_range: tuple | None = None
     y_range: tuple | None = None
     x_ticks: tuple | None = None
+    y_ticks: tuple | None = None
     width: float = 250.0
     height: float = 200.0
 
     def ranges(self):
         xs = [x for one in self.series for x, _ in one.points]
         ys = [y for one in self.series for _, y in one.points] + [0.0]
+        ys += [y for one in self.series for bar in one.spread for y in bar[1:]]
         x_low, x_high = self.x_range or (min(xs), max(xs))
         y_low, y_high = self.y_range or padded(min(ys), max(ys))
         return x_low, x_high, y_low, y_high
@@ -57,17 +60,16 @@ class Panel:
     def draw(self, left, top):
         x_low, x_high, y_low, y_high = self.ranges()
 
+        scale_y = rooted if self.root else float
+        scale_x = math.log if self.x_log else scale_y
+
         def place(x, y):
-            if self.x_log:
-                x, low, high = math.log(x), math.log(x_low), math.log(x_high)
-            else:
-                low, high = x_low, x_high
-            across = (x - low) / (high - low or 1)
-            up = (y - y_low) / (y_high - y_low or 1)
+            across = share(x, x_low, x_high, scale_x)
+            up = share(y, y_low, y_high, scale_y)
             return left + across * self.width, top + (1 - up) * self.height
 
         parts = [text(left, top - 10, self.title, "t")]
-        for y in ticks(y_low, y_high):
+        for y in self.y_ticks or ticks(y_low, y_high):
             _, at = place(x_high, y)
             kind = "z" if y == 0 else "g"
             parts.append(line(left, at, left + self.width, at, kind))
@@ -81,6 +83,9 @@ class Panel:
             f'<rect class="f" x="{left}" y="{top}" width="{self.width}" '
             f'height="{self.height}"/>'
         )
+        if self.root:
+            at, _ = place(0, y_low)
+            parts.append(line(at, top, at, top + self.height, "z"))
         if self.diagonal:
             low, high = max(x_low, y_low), min(x_high, y_high)
             parts.append(line(*place(low, low), *place(high, high), "z d"))
@@ -91,7 +96,10 @@ class Panel:
 
 def drawn(one, place):
     points = [place(*point) for point in one.points]
-    parts = []
+    parts = [
+        line(*place(x, low), *place(x, high), f"{one.colour} b")
+        for x, low, high in one.spread
+    ]
     if one.line:
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
         dash = " d" if one.dashed else ""
@@ -108,7 +116,7 @@ def figure(title, panels, x_title, y_title, *, columns=3):
     """Panels in rows under a title, with one legend."""
     left, top, gap_x, gap_y = 78, 70, 70, 74
     width, height = panels[0].width, panels[0].height
-    n_rows = -(-len(panels) // columns)
+    n_rows = math.ceil(len(panels) / columns)
     n_columns = min(columns, len(panels))
     total = left + n_columns * width + (n_columns - 1) * gap_x + 24
     names = {one.name: one for panel in panels for one in panel.series if one.name}
@@ -119,11 +127,12 @@ def figure(title, panels, x_title, y_title, *, columns=3):
         x, y = left + column * (width + gap_x), top + row * (height + gap_y)
         parts += panel.draw(x, y)
     parts.append(text(left, bottom, x_title, "s"))
-    middle = top + height / 2
-    parts.append(
-        f'<text class="s" text-anchor="middle" transform="translate(20 {middle}) '
-        f'rotate(-90)">{escape(y_title)}</text>'
-    )
+    for row in range(n_rows):
+        middle = top + row * (height + gap_y) + height / 2
+        parts.append(
+            f'<text class="s" text-anchor="middle" transform="translate(20 {middle}) '
+            f'rotate(-90)">{escape(y_title)}</text>'
+        )
     at, line_y = left, bottom + 24
     for one in names.values() if len(names) > 1 else ():
         wide = 40 + 6.6 * len(one.name)
@@ -164,6 +173,16 @@ def text(x, y, words, kind, anchor="start"):
 def line(x1, y1, x2, y2, kind):
     ends = f'x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"'
     return f'<line class="{kind}" {ends}/>'
+
+
+def rooted(value):
+    return math.copysign(math.sqrt(abs(value)), value)
+
+
+def share(value, low, high, scale):
+    """How far a value is from the low end to the high one."""
+    low, high = scale(low), scale(high)
+    return (scale(value) - low) / (high - low or 1)
 
 
 def padded(low, high):

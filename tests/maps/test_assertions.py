@@ -198,3 +198,22 @@ def test_a_calibrated_primary_is_hardly_moved_at_the_highest_rung():
     m = trueup.fit(truth, reference, trust="distribution")
 
     assert brier_gain(truth, truth, m.apply(truth)) > -0.004
+
+
+def test_the_other_engine_takes_over_where_ours_does_not_arrive(monkeypatch):
+    """Asserted rows belong to no cell of the reference; that must not matter there."""
+    _, reference, primary = world(900, 4, seed=1)
+    options = {
+        "trust": "confidence",
+        "assume": BY_CONFIDENCE,
+        "reference_error": 0.02,
+        "cells": "auto",
+    }
+    ours = trueup.fit(primary, reference, **options)
+    monkeypatch.setattr("trueup.solve.lazily.native.knows", lambda _loss: False)
+    other = trueup.fit(primary, reference, **options)
+
+    assert other.certificate.certified == pytest.approx(
+        ours.certificate.certified, abs=1e-4
+    )
+    np.testing.assert_allclose(other.apply(primary), ours.apply(primary), atol=0.01)

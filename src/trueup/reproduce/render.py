@@ -22,11 +22,19 @@ th, td { padding: .2rem .55rem; text-align: right; white-space: nowrap; }
 th { border-bottom: 1px solid #888; background: #f4f4f4; }
 tr.first td { border-top: 1px solid #bbb; }
 tr.aside td { color: #666; font-style: italic; }
+tr.aside td.word { padding-left: 1.2rem; }
+th { vertical-align: bottom; } th.number { white-space: normal; }
 td.word, th.word { text-align: left; }
-p { max-width: 55rem; }
+p, ul { max-width: 55rem; }
+@media (max-width: 45rem) {
+  body { margin-top: 1rem; }
+  td.word, th.word { white-space: normal; min-width: 5.5rem; }
+  th, td { padding: .2rem .35rem; }
+}
 @media (prefers-color-scheme: dark) {
   body { color: #e6e6e6; background: #161616; } th { background: #262626; }
   tr.aside td { color: #a5a5a5; } tr.first td { border-top-color: #444; }
+  a { color: #8ab4f8; }
 }
 """
 
@@ -72,8 +80,18 @@ def _without_repeats(table: Table) -> list[tuple[str, ...]]:
 def html(title: str, tables: Sequence[Table], notes: Sequence[str] = ()) -> str:
     """Everything as one page; every text is escaped."""
     body = [f"<h1>{escape(title)}</h1>", *(f"<p>{escape(n)}</p>" for n in notes)]
-    for table in tables:
-        body.append(f"<h2>{escape(table.title)}</h2><div>{_html_table(table)}</div>")
+    links = (
+        f'<li><a href="#table-{k}">{escape(table.title)}</a></li>'
+        for k, table in enumerate(tables)
+    )
+    body.append(f"<nav><ul>{''.join(links)}</ul></nav>")
+    for k, table in enumerate(tables):
+        name = escape(table.title)
+        # A wide table is scrolled by itself, with the keyboard too.
+        body.append(
+            f'<h2 id="table-{k}">{name}</h2><div role="region" tabindex="0" '
+            f'aria-label="{name}">{_html_table(table)}</div>'
+        )
         body += [f"<p>{escape(note)}</p>" for note in table.notes]
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -85,9 +103,9 @@ def html(title: str, tables: Sequence[Table], notes: Sequence[str] = ()) -> str:
 
 def _html_table(table: Table) -> str:
     def cell(tag: str, place: int, text: str) -> str:
-        kind = ' class="word"' if place < table.left else ""
+        kind = "word" if place < table.left else "number"
         scope = ' scope="col"' if tag == "th" else ""
-        return f"<{tag}{scope}{kind}>{escape(text.strip())}</{tag}>"
+        return f'<{tag}{scope} class="{kind}">{escape(text.strip())}</{tag}>'
 
     head = "".join(cell("th", k, text) for k, text in enumerate(table.header))
     lines = []

@@ -80,7 +80,10 @@ def _threshold(problem: ProjectionProblem) -> Floats:
     moments, rows = problem.moments, problem.linked
     cells = moments.cell_of_node[rows.node]
     mass = group_sums(cells, rows.weight, moments.n_cells)
-    return 1e-11 + 1e-8 * mass[moments.cell_of_row]
+    # An asserted row is about all items; its cell has no nodes of its own.
+    n_asserted = int(moments.cell_of_row.max(initial=-1)) + 1 - moments.n_cells
+    mass = np.append(mass, np.full(max(n_asserted, 0), rows.weight.sum()))
+    return np.asarray(1e-11 + 1e-8 * mass[moments.cell_of_row])
 
 
 def with_rows(moments: MomentRows, kept: Bools) -> MomentRows:
