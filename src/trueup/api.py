@@ -13,7 +13,7 @@ from trueup import _validate
 from trueup._frames import named_column
 from trueup.core.assertions import check_assertions
 from trueup.core.cells import Auto, Cells, get_cells
-from trueup.core.losses import LogLoss, get_loss
+from trueup.core.losses import LogLoss, ProperLoss, get_loss
 from trueup.core.pairing import paired_reports
 from trueup.core.reports import Distributions, Reports
 from trueup.errors import DoubtfulInputWarning, InvalidInputError, UnknownNameError
@@ -30,7 +30,7 @@ def fit(
     primary: object,
     reference: object,
     *,
-    loss: str | None = None,
+    loss: str | ProperLoss | None = None,
     trust: str | None = None,
     caps: bool | None = None,
     groups: Iterable[Any] | None = None,
@@ -62,8 +62,9 @@ def fit(
         ``blocks`` and ``sample_weight`` may then name columns of the primary.
     loss
         ``brier`` (summed over outcomes), ``log``, ``spherical``, ``confidence``,
-        ``zero-one``, ``squared``, ``pinball`` or ``expectile``; the canonical loss of
-        what the primary reports when left out.
+        ``zero-one``, ``squared``, ``pinball`` or ``expectile``, or a
+        :class:`GeneratorLoss` of your own; the canonical loss of what the primary
+        reports when left out.
     trust
         How far the reference is trusted: ``mean``, ``confidence``,
         ``answer-confidence`` or ``distribution``. By default ``distribution`` for two

@@ -12,10 +12,14 @@ from trueup._validate import Floats
 from trueup.core.distribution_losses import DistributionLoss
 from trueup.core.loss import Deployment, Solved
 from trueup.core.reports import Distributions, Reports
-from trueup.core.simplex import project_rows
+from trueup.core.simplex import normalise_rows
 from trueup.errors import InvalidInputError
 
-_STEPS = 2_000
+_STEPS = 100
+_COMPLEMENTARY = 1e-14
+"""Where interior points end: probabilities times their multipliers."""
+_DIFFERENCE = 1e-5
+_TINY = 1e-300
 
 
 class GeneratorLoss(DistributionLoss):
@@ -60,7 +64,9 @@ class GeneratorLoss(DistributionLoss):
         self.name = name  # type: ignore[misc]
 
     def generator(self, p: Floats) -> Floats:
-        return self._checked(self._generator(p), (len(p),), "generator")
+        # p log p is 0 at 0, but not as written; generators are continuous.
+        inside = np.maximum(p, _TINY)
+        return self._checked(self._generator(inside), (len(p),), "generator")
 
     def gradient(self, p: Floats) -> Floats:
         """(n, K) the gradient of the generator."""
@@ -83,24 +89,56 @@ class GeneratorLoss(DistributionLoss):
         return Deployment(self.vectors(better), better)
 
     def tilted(self, stated: Floats, solved: Solved) -> Floats:
-        """Minimise G(h) - <g(r) + tilt, h> by projected gradients, row by row."""
+        """Minimise G(h) - <g(r) + tilt, h> by an interior point method, row by row."""
         wanted = self.gradient(stated) + solved.tilt
-        h, pace = stated.copy(), np.ones((len(stated), 1))
-        value = self.generator(h) - (wanted * h).sum(axis=1)
+        n_rows, k = stated.shape
+        h = 0.9 * stated + 0.1 / k
+        z = np.full_like(h, 1e-2) / h
         for _ in range(_STEPS):
             slope = self.gradient(h) - wanted
-            trial = project_rows(h - pace * slope)
-            reached = self.generator(trial) - (wanted * trial).sum(axis=1)
-            move = trial - h
-            model = value + (slope * move).sum(axis=1)
-            model += (move**2).sum(axis=1) / (2 * pace[:, 0])
-            better = (reached <= model + 1e-15)[:, None]
-            if np.abs(move).max() < 1e-12:
+            complementary = (h * z).mean(axis=1, keepdims=True)
+            aim = np.maximum(0.1 * complementary, _COMPLEMENTARY)
+            system = np.zeros((n_rows, k + 1, k + 1))
+            system[:, :k, :k] = self.curvature(h)
+            system[:, np.arange(k), np.arange(k)] += z / h
+            system[:, :k, k] = system[:, k, :k] = 1.0
+            right = np.zeros((n_rows, k + 1, 1))
+            right[:, :k, 0] = aim / h - slope
+            move = np.linalg.solve(system, right)[:, :k, 0]
+            raised = (aim - z * move) / h  # what z becomes with a full step
+            length = np.minimum(_room(h, move), _room(z, raised - z))
+            h = normalise_rows(h + length * move)
+            z = z + length * (raised - z)
+            if complementary.max() <= 10 * _COMPLEMENTARY and length.min() > 0.9:
                 break
-            h = np.where(better, trial, h)
-            value = np.where(better[:, 0], reached, value)
-            pace = np.where(better, pace * 1.3, pace / 2)
         return h
+
+    def mean(self, rows: list[Floats]) -> Floats:
+        # The loss need not be convex in h, but it is in the gradient at h.
+        slope = np.mean([self.gradient(row) for row in rows], axis=0)
+        middle = cast("Floats", np.mean(rows, axis=0))
+        nothing = np.ones_like(middle, dtype=bool)
+        return self.tilted(middle, Solved(slope - self.gradient(middle), nothing))
+
+    def curvature(self, p: Floats) -> Floats:
+        """(n, K, K) second derivatives of the generator along the simplex.
+
+        By differences of the gradient, nudging each probability in proportion to
+        itself: generators may be steep near zero.
+        """
+        n_rows, k = p.shape
+        slope = self.gradient(p)
+        columns = np.empty((n_rows, k, k))
+        for y in range(k):
+            nudged = p.copy()
+            nudged[:, y] *= 1 + _DIFFERENCE
+            total = nudged.sum(axis=1, keepdims=True)
+            # The move is (e_y - p) times this:
+            size = _DIFFERENCE * p[:, y : y + 1] / total
+            columns[:, :, y] = (self.gradient(nudged / total) - slope) / size
+        flat = np.eye(k) - 1 / k
+        columns = flat @ columns @ flat
+        return cast("Floats", (columns + columns.transpose(0, 2, 1)) / 2)
 
     @staticmethod
     def _checked(values: object, shape: tuple[int, ...], what: str) -> Floats:
@@ -121,3 +159,9 @@ class GeneratorLoss(DistributionLoss):
             )
             raise InvalidInputError(message)
         return array
+
+
+def _room(values: Floats, move: Floats) -> Floats:
+    """(n, 1) share of a move, at most one, that leaves every value positive."""
+    falling = np.where(move < 0, -0.99 * values / np.minimum(move, -1e-300), 1.0)
+    return np.minimum(falling.min(axis=1, keepdims=True), 1.0)

@@ -16,7 +16,7 @@ from trueup.core.generator_loss import GeneratorLoss
 from trueup.core.loss import Deployment, ProperLoss, Solved
 from trueup.core.point_losses import ExpectileLoss, PinballLoss, SquaredLoss
 from trueup.core.properties import Property
-from trueup.errors import UnknownNameError, UnsuitableLossError
+from trueup.errors import InvalidInputError, UnknownNameError, UnsuitableLossError
 
 __all__ = [
     "LOSSES",
@@ -56,6 +56,12 @@ def get_loss(name: str | ProperLoss | None, about: Property) -> ProperLoss:
     if isinstance(name, ProperLoss):
         if isinstance(name, GeneratorLoss) and about.name != "distribution":
             raise UnsuitableLossError.of(name.name, about.title, about.losses)
+        if isinstance(name, GeneratorLoss) and name.name in _FACTORIES:
+            message = (
+                f"a loss of your own is called {name.name!r}, as a built-in one.\n"
+                "hint: give GeneratorLoss another name=."
+            )
+            raise InvalidInputError(message)
         return name
     chosen = about.losses[0] if name is None else name
     if chosen not in _FACTORIES:

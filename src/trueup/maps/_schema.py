@@ -16,7 +16,7 @@ import numpy as np
 from trueup._render import json_number
 from trueup._validate import Floats, Label, outcome_labels
 from trueup.core.cells import Cells, Step, get_cells
-from trueup.core.losses import get_loss
+from trueup.core.losses import LOSSES, get_loss
 from trueup.core.properties import (
     AnswerConfidenceProperty,
     DistributionProperty,
@@ -24,6 +24,7 @@ from trueup.core.properties import (
     point_property,
 )
 from trueup.core.reports import AnswerConfidence, Distributions, PointReport, Reports
+from trueup.errors import InvalidInputError
 from trueup.maps._documents import rebuilt, this_version, write_json
 from trueup.maps._tilt_schema import tilts_from_json, tilts_to_json
 from trueup.maps.report_map import Draw, FittedOn, ReportMap
@@ -47,6 +48,12 @@ def from_json(content: object, name: str = "the map") -> ReportMap:
 def to_json(fitted: ReportMap) -> dict[str, Any]:
     """A map as plain JSON values."""
     draw = fitted._draw
+    if fitted.loss not in LOSSES:
+        message = (
+            f"a map with a loss of your own ({fitted.loss}) cannot be saved: a file "
+            "holds no code.\nhint: keep its new reports, or fit again where needed."
+        )
+        raise InvalidInputError(message)
     return {
         "format": FORMAT,
         "kind": KIND,

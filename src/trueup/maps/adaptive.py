@@ -13,7 +13,7 @@ from trueup._validate import Ints
 from trueup.core.assertions import ASSERTIONS, check_rung, warn_without_skill
 from trueup.core.cells import Cells
 from trueup.core.joint import JointTable
-from trueup.core.losses import ProperLoss
+from trueup.core.losses import GeneratorLoss, ProperLoss
 from trueup.core.moments import Trust, choose_trust
 from trueup.core.pairing import paired_reports
 from trueup.core.reports import Reports
@@ -70,6 +70,7 @@ def fit_adaptive(
             assume=request.assume,
             groups=names,
             halves=fitted if keep else None,
+            own_loss=loss if isinstance(loss, GeneratorLoss) else None,
         ),
         loss=loss.name,
         cells=cells,

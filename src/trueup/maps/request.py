@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from trueup import _validate
+from trueup.core.losses import ProperLoss
 from trueup.errors import InvalidInputError
 from trueup.solve.certificate import Certificate
 
@@ -17,7 +18,7 @@ from trueup.solve.certificate import Certificate
 class Request:
     """Options of :func:`trueup.fit` that both kinds of map share."""
 
-    loss: str | None
+    loss: str | ProperLoss | None
     trust: str | None
     caps: bool | None
     groups: Iterable[Any] | None

@@ -53,6 +53,8 @@ class Tilts:
     """Names of the groups the reference was trusted in; only certifying needs them."""
     halves: CrossFit | None
     """None leaves every report as it is."""
+    own_loss: ProperLoss | None = None
+    """The user's own loss, which has no name that others know."""
 
     def apply(self, reports: Reports) -> Reports:
         """What replaces each report, seen in fitting or not."""
@@ -62,7 +64,7 @@ class Tilts:
 
     def deployed_loss(self) -> ProperLoss:
         """The loss in the form that is deployed: answers are kept."""
-        return adaptive_loss(self.loss, self.about)
+        return adaptive_loss(self.own_loss or self.loss, self.about)
 
     def group_codes(self, groups: Iterable[Any] | None, n_items: int) -> Ints:
         """Numbers of known groups, -1 for a group never seen in fitting."""
@@ -75,7 +77,7 @@ class Tilts:
         ]
 
 
-def adaptive_loss(name: str | None, about: Property) -> ProperLoss:
+def adaptive_loss(name: str | ProperLoss | None, about: Property) -> ProperLoss:
     """The loss on adaptive cells: confidence loss keeps the primary's answers."""
     loss = get_loss(name, about)
     return OwnAnswerLoss() if loss.name == "confidence" else loss

@@ -8,14 +8,19 @@ true objective falls. Nothing here is trusted: certificates use the loss itself.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from typing import cast
+
 import numpy as np
 
 from trueup._arrays import group_sums
 from trueup._validate import Floats
 from trueup.core.generator_loss import GeneratorLoss
 from trueup.core.losses import Solved
+from trueup.core.reports import Distributions
 from trueup.core.simplex import normalise_rows
 from trueup.solve import conic
+from trueup.solve.certificate import lower_bound
 from trueup.solve.model import ConicModel
 from trueup.solve.problem import ProjectionProblem
 from trueup.solve.rounding import Witness, gap_wanted, round_to_witness, upper_bound
@@ -23,42 +28,69 @@ from trueup.solve.rounding import Witness, gap_wanted, round_to_witness, upper_b
 _MOST_STEPS = 60
 _INSIDE = 1e-9
 """How far iterates stay from the border, where gradients may be infinite."""
-_DIFFERENCE = 1e-6
+
+
+@dataclass(slots=True, eq=False)
+class _Best:
+    """What is proved so far."""
+
+    witness: Witness
+    upper: float
+    solved: Solved | None = None
+    multipliers: Floats | None = None
+    lower: float = -np.inf
 
 
 def solve(problem: ProjectionProblem, loss: GeneratorLoss) -> conic.Iterate:
     """Project by a sequence of quadratic programmes."""
     anchors = problem.moments.anchors[problem.linked.node]
     witness = round_to_witness(problem, anchors, _means(problem, anchors))
-    value = upper_bound(problem, loss, witness)
-    wanted = 0.01 * gap_wanted(value, loss.vectors(problem.atoms))
-    multipliers = np.zeros(problem.moments.n_rows)
-    status = "stopped"
-    n_steps = 0
-    while n_steps < _MOST_STEPS:
+    best = _Best(witness, upper_bound(problem, loss, witness))
+    primary = loss.vectors(problem.atoms)
+    n_steps, reached = 0, False
+    while n_steps < _MOST_STEPS and not reached:
         n_steps += 1
-        rates, h, multipliers, promised = _quadratic_step(problem, loss, witness)
-        aim = round_to_witness(problem, rates, h)
-        if promised <= wanted:
-            status = "Solved"
+        step = _quadratic_step(problem, loss, best.witness)
+        _prove(problem, loss, primary, best, step)
+        aim = round_to_witness(problem, step.rates, step.distributions)
+        best.witness, fell = _shortened(problem, loss, best.witness, aim, best.upper)
+        best.upper -= fell
+        reached = best.upper - best.lower <= 0.5 * gap_wanted(best.upper, primary)
+        if fell <= 0 and n_steps > 1:
             break
-        witness, fell = _shortened(problem, loss, witness, aim, value)
-        value -= fell
-        if fell <= 1e-3 * wanted:
-            status = "Solved"
-            break
-    inside = _inside(witness.distributions)
-    stated = problem.atoms.probabilities  # type: ignore[attr-defined]
-    tilt = loss.gradient(inside) - loss.gradient(_inside(stated))
+    assert best.solved is not None  # the first step proves something
+    assert best.multipliers is not None
     return conic.Iterate(
-        Solved(tilt, problem.possible, inside),
-        witness.distributions,
-        witness.outcome_rates,
-        multipliers,
-        f"clarabel: {status}, {n_steps} quadratic programmes for a given generator",
+        best.solved,
+        best.witness.distributions,
+        best.witness.outcome_rates,
+        best.multipliers,
+        f"clarabel: {n_steps} quadratic programmes for a given generator",
         n_steps,
-        witness=witness,
+        witness=best.witness,
+        lower=best.lower,
+        reached=reached,
     )
+
+
+def _prove(
+    problem: ProjectionProblem,
+    loss: GeneratorLoss,
+    primary: Floats,
+    best: _Best,
+    step: _Step,
+) -> None:
+    """Deploy what the step's slopes give, and keep it if more is certified."""
+    tilt = step.slopes[problem.cell_of_atom]
+    solved = Solved(tilt, problem.possible)
+    reports = cast("Distributions", problem.atoms)
+    h = loss.tilted(reports.probabilities, solved)
+    solved = replace(solved, distributions=h)
+    deployed = loss.deploy(reports, solved)
+    bound = lower_bound(problem, primary, deployed, step.multipliers)
+    lower = bound.at(problem.reference_error)
+    if lower > best.lower or best.solved is None:
+        best.solved, best.multipliers, best.lower = solved, step.multipliers, lower
 
 
 def _means(problem: ProjectionProblem, rates: Floats) -> Floats:
@@ -71,10 +103,21 @@ def _inside(rows: Floats) -> Floats:
     return normalise_rows(np.maximum(rows, _INSIDE))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Step:
+    """Optimum of a quadratic model."""
+
+    rates: Floats
+    distributions: Floats
+    slopes: Floats
+    """(primary cells, K)."""
+    multipliers: Floats
+
+
 def _quadratic_step(
     problem: ProjectionProblem, loss: GeneratorLoss, witness: Witness
-) -> tuple[Floats, Floats, Floats, float]:
-    """Rates, distributions and multipliers of the model's optimum, and its fall."""
+) -> _Step:
+    """Replace the generator by its second-order model around a witness."""
     centre = _inside(witness.distributions)
     slope = loss.gradient(centre) + loss.vectors(problem.atoms)
     root = _curvature_roots(loss, centre)
@@ -83,7 +126,7 @@ def _quadratic_step(
         model, problem.moments, problem.linked, problem.reference_error
     )
     h = model.variables(len(centre), problem.n_outcomes)
-    conic.add_links(model, problem, kernels, h)
+    link = conic.add_links(model, problem, kernels, h)
     weight = problem.atom_weight[:, None]
     model.cost(h, weight * slope)
     along = model.variables(*h.shape)
@@ -103,26 +146,20 @@ def _quadratic_step(
         -np.einsum("aij,aj->ai", root, centre).ravel(),
     )
     solution = model.solve()
-    found = normalise_rows(solution.x[h])
-    move = found - centre
-    promised = -float((weight * slope * move).sum())
-    return kernels.rates(solution), found, kernels.multipliers(solution), promised
+    mass = group_sums(problem.cell_of_atom, problem.atom_weight, problem.n_cells)
+    return _Step(
+        kernels.rates(solution),
+        normalise_rows(solution.x[h]),
+        -solution.dual(link).reshape(-1, k) / mass[:, None],
+        kernels.multipliers(solution),
+    )
 
 
 def _curvature_roots(loss: GeneratorLoss, centre: Floats) -> Floats:
     """(atoms, K, K) matrices R with R'R the curvature along the simplex."""
-    n_atoms, k = centre.shape
-    slope = loss.gradient(centre)
-    columns = np.empty((n_atoms, k, k))
-    for y in range(k):
-        nudged = (1 - _DIFFERENCE) * centre
-        nudged[:, y] += _DIFFERENCE
-        columns[:, :, y] = (loss.gradient(nudged) - slope) / _DIFFERENCE
-    flat = np.eye(k) - 1 / k
-    columns = flat @ columns @ flat
-    values, vectors = np.linalg.eigh((columns + columns.transpose(0, 2, 1)) / 2)
+    values, vectors = np.linalg.eigh(loss.curvature(centre))
     scale = np.sqrt(np.maximum(values, 1e-9))
-    return scale[:, :, None] * vectors.transpose(0, 2, 1)
+    return cast("Floats", scale[:, :, None] * vectors.transpose(0, 2, 1))
 
 
 def _shortened(

@@ -65,17 +65,7 @@ def make_workspace(layout: Layout) -> Workspace:
         weight=np.empty_like(table.weight),
     )
     weight = np.append(layout.slot_weight, conditions.scale)
-    work = Work(
-        step=np.zeros(size),
-        trial=np.zeros(size),
-        gradient=np.zeros(size),
-        scale=np.zeros(size),
-        damping=np.zeros(size),
-        residual=np.zeros(size),
-        direction=np.zeros(size),
-        image=np.zeros(size),
-        weight=weight,
-    )
+    work = Work(**{name: np.zeros(size) for name in Work._fields[:-1]}, weight=weight)
     return Workspace(at, tilted, active, work)
 
 
