@@ -373,7 +373,7 @@ def arguments():
 
 
 def all_pairs(options):
-    """Every pair of every set; slow ones first, so that no processor idles in the end."""
+    """Every pair of every set; slow ones first, so that none idles in the end."""
     found, controls = [], set()
     prefixes = tuple(options.controls.split(",")) if options.controls else ()
     wanted = options.sets.split(",") if options.sets else None
