@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -316,3 +317,13 @@ def pair_json(pair: Pair) -> dict[str, Any]:
         "pairing": list(pair.explanation),
         "n_items": len(pair),
     }
+
+
+def predictor_names(primary: Predictions, reference: Predictions) -> tuple[str, str]:
+    """Predictors by their prefix, or else by their file."""
+    names = tuple(
+        side.columns.prefix.rstrip("_") or Path(side.name).name.partition(".")[0]
+        for side in (primary, reference)
+    )
+    first, second = names
+    return (first, second) if first != second else (primary.name, reference.name)

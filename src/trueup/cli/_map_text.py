@@ -85,6 +85,8 @@ def _headline(proof: Certificate) -> str:
 
 def _break_even(proof: Certificate) -> str:
     error = proof.break_even_reference_error
+    if not (proof.supported and proof.guaranteed_improvement > 0):
+        return "none: there is no guarantee that an error could undo"
     if error == 0:
         return "0: any error of the reference could undo the guarantee"
     if error == float("inf"):

@@ -7,13 +7,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from trueup.cli._inputs import predictor_names
 from trueup.errors import FileAccessError, MissingExtraError, PredictionFileError
 
 if TYPE_CHECKING:
     from trueup._validate import Label
     from trueup.cli._output import Console
     from trueup.data.pairing import Pair
-    from trueup.data.predictions import Predictions
     from trueup.maps.report_map import ReportMap
 
 _SUFFIXES = (".html", ".htm", ".md", ".markdown", ".json")
@@ -50,7 +50,7 @@ def write_report(
         pair.primary.reports,
         pair.reference.reports,
         labels=_labels(console, pair),
-        names=_names(pair.primary, pair.reference),
+        names=predictor_names(pair.primary, pair.reference),
         ids=pair.item_ids,
         groups=options["groups"],
         sample_weight=options["sample_weight"],
@@ -83,13 +83,3 @@ def _labels(console: Console, pair: Pair) -> list[Label | None] | None:
     for place, position in zip(known, found, strict=True):
         labels[place] = outcomes[position]
     return labels if known else None
-
-
-def _names(primary: Predictions, reference: Predictions) -> tuple[str, str]:
-    """Predictors by their prefix, or else by their file."""
-    names = tuple(
-        side.columns.prefix.rstrip("_") or Path(side.name).name.partition(".")[0]
-        for side in (primary, reference)
-    )
-    first, second = names
-    return (first, second) if first != second else (primary.name, reference.name)

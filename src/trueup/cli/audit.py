@@ -13,6 +13,7 @@ from trueup.cli._inputs import (
     pair_arguments,
     pair_json,
     pair_options,
+    predictor_names,
     read_pair,
 )
 from trueup.cli._output import Console, reporting, wrapped
@@ -68,7 +69,12 @@ def command(
     from trueup.audit.audit import audit
 
     pair = read_pair(console, primary, reference, aside=(groups,), **given)
-    pair = _reduced(console, pair, given["answers"])
+    if given["answers"] is None and trust != "distribution":
+        stated = pair.reference.reports
+        pair = _reduced(console, pair)
+        # What a distribution puts first is not asserted to be the most likely outcome.
+        if caps is None and pair.reference.reports is not stated:
+            caps = False
     cells = audit_cells(console, pair, method, step)
     with console.working("auditing"):
         found = audit(
@@ -81,12 +87,13 @@ def command(
             cells=cells,
             reference_error=reference_error,
         )
-        text, content = _text(found, contracts), found.to_dict()
+        names = predictor_names(pair.primary, pair.reference)
+        text, content = _text(found, contracts, names), found.to_dict()
     content["assumption"] = found.assumption
     console.result(text, {"inputs": pair_json(pair), "audit": content})
 
 
-def _reduced(console: Console, pair: Pair, answers: bool | None) -> Pair:
+def _reduced(console: Console, pair: Pair) -> Pair:
     from trueup.core.reports import Distributions
 
     sides = pair.primary, pair.reference
@@ -94,22 +101,28 @@ def _reduced(console: Console, pair: Pair, answers: bool | None) -> Pair:
         isinstance(side.reports, Distributions) and len(side.outcomes) > 2
         for side in sides
     ]
-    if answers is not None or not any(wide):
+    if not any(wide):
         return pair
     console.say("  distributions are reduced to answers (--distributions keeps them)")
     return both_as_answers(pair)
 
 
-def _text(found: Audit, n_contracts: int) -> str:
+def _text(found: Audit, n_contracts: int, names: tuple[str, str]) -> str:
     parts = [wrapped(found.table())]
     if n_contracts and found.arbitrage.value > 0:
-        parts.append(_contracts(found, n_contracts))
+        parts.append(_contracts(found, n_contracts, names))
     parts.append(wrapped(f"assumption: {found.assumption}"))
     return "\n\n".join(parts)
 
 
-def _contracts(found: Audit, n_contracts: int) -> str:
-    shown = found.arbitrage.contracts[:n_contracts]
+def _contracts(found: Audit, n_contracts: int, names: tuple[str, str]) -> str:
+    from trueup.report._contradictions import sentence_of
+
+    called = dict(zip(("primary", "reference"), names, strict=True))
+    sentences = [
+        sentence_of(one, called[one.who])
+        for one in found.arbitrage.contracts[:n_contracts]
+    ]
     return "\n".join(
-        ["The best bets, in words:", *(wrapped(f"- {one.sentence}") for one in shown)]
+        ["The best bets, in words:", *(wrapped(f"- {one}") for one in sentences)]
     )

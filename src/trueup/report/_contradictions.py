@@ -113,11 +113,18 @@ def _contract(one: ArbitrageContract, name: str) -> Contract:
         report=report,
         share=one.share,
         terms=terms,
-        sentence=(
-            f"Whenever {name} says {report} ({percent(one.share, 1)} of the items), "
-            f"sell it this bet: it {terms}."
-        ),
+        sentence=sentence_of(one, name),
         contribution=one.contribution,
+    )
+
+
+def sentence_of(one: ArbitrageContract, name: str) -> str:
+    """A bet as one would offer it to the predictor of this name."""
+    terms = bet(one.payoffs, [one_line(label, 40) for label in one.outcomes])
+    report = one_line(report_words(one), 120)
+    return (
+        f"Whenever {name} says {report} ({percent(one.share, 1)} of the items), "
+        f"sell it this bet: it {terms}."
     )
 
 
