@@ -71,47 +71,55 @@ def read_body(
 ) -> Asked:
     """Ask for the most probable next tokens."""
     wanted = [number for letter in letters for number in facts.ids.get(letter, ())]
-    # vLLM leaves its cap aside where tokens are named, but wants a number as well.
-    named = {"logprob_token_ids": wanted, "return_tokens_as_token_ids": True}
-    by_id = bool(wanted) and facts.kind == "vllm"
+    if facts.kind != "vllm" or not wanted:
+        named: dict[str, Any] = {}
+    else:
+        # vLLM leaves its cap aside where tokens are named, but wants a number as well.
+        named = {"logprob_token_ids": wanted, "return_tokens_as_token_ids": True}
+        top = len(wanted)
     if not prompt.text:
         route, chat = chat_body(facts, model, prompt, max_tokens=1, thinking=thinking)
         # llama.cpp and OpenAI refuse top_logprobs without logprobs.
-        listed = {"logprobs": True, "top_logprobs": len(wanted) if by_id else top}
-        return route, chat | listed | (named if by_id else {})
+        return route, chat | {"logprobs": True, "top_logprobs": top} | named
     if facts.kind == "sglang":
-        generate: dict[str, Any] = {
-            "text": prompt.text,
-            "sampling_params": {"max_new_tokens": 1, "temperature": 0},
-            "return_logprob": True,
-            "return_text_in_logprobs": True,
-            "top_logprobs_num": top,
-        }
-        return "/generate", generate | ({"token_ids_logprob": wanted} if wanted else {})
+        return _sglang_read(prompt, top, wanted)
     if facts.kind == "ollama":
-        return "/api/generate", {
-            "model": model,
-            "prompt": prompt.text,
-            "raw": True,  # without it the chat template is applied
-            "stream": False,
-            "logprobs": True,
-            "top_logprobs": top,
-            "options": {"num_predict": 1, "temperature": 0, "repeat_penalty": 1},
-        }
+        return _ollama_read(model, prompt, top)
     body: dict[str, Any] = {
         "model": model,
         "prompt": prompt.text,
         "max_tokens": 1,
         "temperature": 0,
+        "logprobs": top,
     }
-    if by_id:
-        return "/v1/completions", body | named | {"logprobs": len(wanted)}
-    body["logprobs"] = top
     if facts.kind == "llama.cpp":
         # A cached start is computed in other pieces: results would depend on what was
         # asked before, and so on when a run was killed.
         body["cache_prompt"] = False
-    return "/v1/completions", body
+    return "/v1/completions", body | named
+
+
+def _sglang_read(prompt: Prompt, top: int, wanted: Sequence[int]) -> Asked:
+    body: dict[str, Any] = {
+        "text": prompt.text,
+        "sampling_params": {"max_new_tokens": 1, "temperature": 0},
+        "return_logprob": True,
+        "return_text_in_logprobs": True,
+        "top_logprobs_num": top,
+    }
+    return "/generate", body | ({"token_ids_logprob": list(wanted)} if wanted else {})
+
+
+def _ollama_read(model: str, prompt: Prompt, top: int) -> Asked:
+    return "/api/generate", {
+        "model": model,
+        "prompt": prompt.text,
+        "raw": True,  # without it the chat template is applied
+        "stream": False,
+        "logprobs": True,
+        "top_logprobs": top,
+        "options": {"num_predict": 1, "temperature": 0, "repeat_penalty": 1},
+    }
 
 
 def chat_body(

@@ -7,7 +7,9 @@ import hashlib
 import importlib.util
 import os
 import secrets
+import threading
 from collections.abc import Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -62,11 +64,14 @@ class EmbeddedBackend:
         path = packaged_weights() if model == "embedded" else Path(model)
         if not path.is_file():
             raise ElicitationError(problems.no_such_weights(model))
+        _xllamacpp()  # told before hours of asking, not when the weights are loaded
         self.model = path.stem
         self.n_slots: int | None = n_slots
         self._where = f"embedded:{identity(path)}"
         self._thinking = thinking
-        self._server = _start(path, context, n_slots, n_threads)
+        self._load = partial(_start, path, context, n_slots, n_threads)
+        self._server: Any = None
+        self._loading = threading.Lock()
 
     async def prepare(
         self, style: Style, letters: Sequence[str], retrying: Retrying
@@ -122,17 +127,20 @@ class EmbeddedBackend:
         return {}
 
     async def send(self, request: Request) -> Reply:
-        chats = "messages" in request.body
-        call = (
-            self._server.handle_chat_completions
-            if chats
-            else self._server.handle_completions
-        )
         # llama.cpp computes for seconds: a thread lets the others go on.
-        reply = await asyncio.to_thread(call, dict(request.body))
+        reply = await asyncio.to_thread(self._computed, dict(request.body))
         if not isinstance(reply, Mapping) or "error" in reply:
             raise SendError(_problem(reply), "skip")
         return reply
+
+    def _computed(self, body: dict[str, Any]) -> object:
+        with self._loading:  # not before: what the store answers needs no weights
+            if self._server is None:
+                self._server = self._load()
+            server = self._server
+        if "messages" in body:
+            return server.handle_chat_completions(body)
+        return server.handle_completions(body)
 
     async def close(self) -> None:
         # The last reference to llama.cpp's server ends it.
@@ -162,10 +170,7 @@ def identity(path: Path) -> str:
 def _start(
     path: Path, context: int, n_slots: int, n_threads: int, *, private: bool = True
 ) -> Any:  # noqa: ANN401 - a server
-    try:
-        xllamacpp = import_module("xllamacpp")
-    except ImportError as error:
-        raise MissingExtraError.of("xllamacpp", "embedded") from error
+    xllamacpp = _xllamacpp()
     params = xllamacpp.CommonParams()
     params.model.path = os.fspath(path)
     params.n_ctx = context * n_slots  # divided among the slots
@@ -179,10 +184,21 @@ def _start(
     params.cpuparams.n_threads = n_threads
     params.cpuparams_batch.n_threads = n_threads
     try:
-        return xllamacpp.Server(params)
+        server = xllamacpp.Server(params)
     except RuntimeError as error:
         message = problems.weights_not_loaded(str(path), str(error))
         raise ElicitationError(message) from error
+    # A server that is ended before its loop runs waits for that loop for ever; one
+    # that has answered is in it.
+    server.handle_completions({"prompt": "a", "max_tokens": 1})
+    return server
+
+
+def _xllamacpp() -> Any:  # noqa: ANN401 - a module
+    try:
+        return import_module("xllamacpp")
+    except ImportError as error:
+        raise MissingExtraError.of("xllamacpp", "embedded") from error
 
 
 def _problem(reply: object) -> str:
