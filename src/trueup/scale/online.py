@@ -139,7 +139,10 @@ class OnlineCalibrator:
 
     @property
     def drift_alarm(self) -> bool:
-        """Whether the counts contradict the cells the map was fitted on."""
+        """Whether counts have contradicted the cells the map was fitted on.
+
+        Stays until :meth:`restart`, even if a new map is deployed.
+        """
         alarm = self._state.alarm
         return alarm is not None and alarm.raised
 
@@ -316,11 +319,21 @@ class OnlineCalibrator:
         estimate = state.evidence.estimate(halves, wanted.trust)
         state.map = as_map(state.statistics, halves, estimate, wanted)
         state.deployed_at = state.n_updates
-        state.alarm = DriftWatch.start(
-            state.statistics.cell_counts(), state.options["false_alarms"]
-        )
+        self._watch()
         self._describe(halves, wanted)
         return True
+
+    def _watch(self) -> None:
+        """Watch for drift from the new map on; an alarm stays until a restart."""
+        state = self._state
+        if state.statistics is None or state.window is None or self.drift_alarm:
+            return
+        known = state.statistics
+        if state.options["half_life"] is not None:  # faded counts are no items
+            known = counted(known.layout, state.window)
+        state.alarm = DriftWatch.start(
+            known.cell_counts(), state.options["false_alarms"]
+        )
 
     def _is_worth_it(
         self,
