@@ -215,8 +215,8 @@ def online(n_batches, size):
     slow = sorted(plain)[int(0.95 * len(plain))]
     print(
         f"online, {n_batches} batches of {size:,}: median "
-        f"{statistics.median(plain):.1f} ms, 95 % below {slow:.1f} ms; {len(solved)} more "
-        f"tried a new map, median {statistics.median(solved):.0f} ms",
+        f"{statistics.median(plain):.1f} ms, 95 % below {slow:.1f} ms; {len(solved)} "
+        f"more tried a new map, median {statistics.median(solved):.0f} ms",
         flush=True,
     )
 

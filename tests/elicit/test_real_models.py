@@ -180,11 +180,12 @@ def test_a_prompt_that_does_not_fit_is_listed(weights, tmp_path):
     assert "context size" in found.unread[0].reason
 
 
-def test_weights_that_are_none_are_refused(weights, tmp_path):
+def test_weights_that_are_none_are_refused(weights, real_questions, tmp_path):
     (tmp_path / "broken.gguf").write_bytes(b"GGUF nonsense")
+    broken = EmbeddedBackend(str(tmp_path / "broken.gguf"))
 
     with pytest.raises(ElicitationError, match="complete GGUF"):
-        EmbeddedBackend(str(tmp_path / "broken.gguf"))
+        elicit(real_questions[:2], broken, store=tmp_path / "s.jsonl")
     with pytest.raises(ElicitationError, match="no weights at"):
         EmbeddedBackend(str(tmp_path / "absent.gguf"))
 

@@ -124,7 +124,7 @@ class DriftWatch:
     """The most evidence so far."""
 
     @classmethod
-    def start(cls, baselines: list[Ints], rate: float) -> Self:
+    def start(cls, baselines: list[Floats], rate: float) -> Self:
         """Watch from here on; counts are of whole items."""
         return cls(
             rate,
@@ -144,7 +144,7 @@ class DriftWatch:
         """Whether the counts have contradicted what the map was fitted on."""
         return self.most >= 1 / self.rate
 
-    def add(self, counts: list[Ints]) -> None:
+    def add(self, counts: list[Floats]) -> None:
         """Look at a batch."""
         for kind, own in zip(self.bets, counts, strict=True):
             for bet in kind:
