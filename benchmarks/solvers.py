@@ -188,12 +188,15 @@ def main():
             }
             for engine in options.engines:
                 base = found.get("cvxpy-clarabel")
-                print(
-                    line(
-                        loss, n_items, engine, found[engine], found.get("native"), base
-                    ),
-                    flush=True,
+                told = line(
+                    loss,
+                    n_items,
+                    engine,
+                    found=found[engine],
+                    ours=found.get("native"),
+                    baseline=base,
                 )
+                print(told, flush=True)
 
 
 if __name__ == "__main__":

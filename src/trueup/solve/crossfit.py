@@ -26,6 +26,8 @@ STEPS = {"distribution": (1.0, 0.5)}
 With a moment for every outcome the noise of a small sample alone moves a calibrated
 primary; half the way does a quarter of that harm.
 """
+_DOUBTED_STEP = 0.5
+"""Part of the way that a map goes which is not even certified where it was fitted."""
 _RATIO_STEPS = 6
 FEWEST_ITEMS = 20
 """Below this many items no half has two cells worth the name."""
@@ -196,7 +198,11 @@ def fit_placed(
         coarse=placed.coarse,
         resolution=resolution,
     )
-    return Half(tilt, multipliers, fitted, n_cells, smallest)
+    made = Half(tilt, multipliers, fitted, n_cells, smallest)
+    one_step = family is None and not assume and trust.rung not in STEPS
+    if one_step and fitted <= 0:
+        made = made.shortened(_DOUBTED_STEP, sample, loss, trust)
+    return made
 
 
 def _best_multipliers(
