@@ -26,8 +26,9 @@ STEPS = {"distribution": (1.0, 0.5)}
 With a moment for every outcome the noise of a small sample alone moves a calibrated
 primary; half the way does a quarter of that harm.
 """
-_DOUBTED_STEP = 0.5
-"""Part of the way that a map goes which is not even certified where it was fitted."""
+_DOUBTED_STEP, _FEW_ITEMS = 0.5, 500
+"""Part of the way that a map goes which rests on few items and is not even certified on
+those: noise moves it as much as the reference does."""
 _RATIO_STEPS = 6
 FEWEST_ITEMS = 20
 """Below this many items no half has two cells worth the name."""
@@ -200,7 +201,7 @@ def fit_placed(
     )
     made = Half(tilt, multipliers, fitted, n_cells, smallest)
     one_step = family is None and not assume and trust.rung not in STEPS
-    if one_step and fitted <= 0:
+    if one_step and fitted <= 0 and placed.n_items.sum() < _FEW_ITEMS:
         made = made.shortened(_DOUBTED_STEP, sample, loss, trust)
     return made
 
