@@ -19,7 +19,7 @@ from trueup.scale.certify import Totals
 from trueup.scale.fitting import Wanted, count, layout_of, sketch_layout
 from trueup.scale.pairs import open_pair
 from trueup.solve.sample import Sample
-from trueup.solve.statistics import fit_halves, floored_reports
+from trueup.solve.statistics import floored_reports
 
 PREFIXES = {"primary_prefix": "primary", "reference_prefix": "reference"}
 EMPTY = np.empty(0, dtype=np.int64)
@@ -159,15 +159,7 @@ def test_compiled_certificates_equal_the_formula(pairs, setting, kinds):
     wanted = Wanted.check(OUTCOMES, kinds, 0, **setting)
     layout = sketch_layout(source, wanted.frame, COARSE)
     statistics = count(source, layout)
-    tried = fit_halves(
-        statistics,
-        wanted.loss,
-        wanted.trust,
-        assume=wanted.assume,
-        family=wanted.family,
-        floor=wanted.floor,
-        resolution=COARSE,
-    )
+    tried = wanted.halves(statistics, COARSE)
     halves = tried[-1]
     certifier = wanted.certifier(halves, source)
     totals = Totals.empty()

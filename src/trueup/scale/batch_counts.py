@@ -14,8 +14,8 @@ from trueup.core.statistics import (
     CellStatistics,
     ScoreCounts,
 )
+from trueup.maps._compiled import steps_reached
 
-_STEPS = 1024
 MOST_COMBINATIONS = 20_000_000
 """A table of all combinations larger than this is not kept as one array."""
 
@@ -130,6 +130,4 @@ def step_table(edges: list[Floats]) -> tuple[Floats, Ints]:
     padded = np.full((len(edges), width), np.inf)
     for index, one in enumerate(edges):
         padded[index, : len(one)] = one
-    steps = np.arange(_STEPS) / _STEPS
-    reached = [np.searchsorted(one, steps, side="right") for one in padded]
-    return padded, np.array(reached, dtype=np.int64)
+    return padded, steps_reached(padded)

@@ -16,7 +16,7 @@ from trueup.scale.certify import Totals
 from trueup.scale.fitting import Wanted, as_map, best_of, enough_items
 from trueup.solve.crossfit import Half
 from trueup.solve.sample import Sample
-from trueup.solve.statistics import fit_halves, floored_reports
+from trueup.solve.statistics import floored_reports
 
 
 def fit_counts(
@@ -59,15 +59,7 @@ def fit_counts(
     statistics = CellStatistics.count(
         layout, primary, reference, fold, groups=groups, times=times
     )
-    tried = fit_halves(
-        statistics,
-        wanted.loss,
-        wanted.trust,
-        assume=wanted.assume,
-        family=wanted.family,
-        floor=wanted.floor,
-        resolution=chosen,
-    )
+    tried = wanted.halves(statistics, chosen)
     sample = Sample(
         floored_reports(primary, wanted.floor),
         reference,

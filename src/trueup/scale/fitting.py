@@ -103,6 +103,20 @@ class Wanted:
         """The frame of the primary's cells."""
         return frame_of(True, self.trust, self.assume)
 
+    def halves(
+        self, statistics: CellStatistics, resolution: Resolution
+    ) -> list[tuple[Half, Half]]:
+        """The two maps of a cross-fit, for every step length that is tried."""
+        return fit_halves(
+            statistics,
+            self.loss,
+            self.trust,
+            assume=self.assume,
+            family=self.family,
+            floor=self.floor,
+            resolution=resolution,
+        )
+
     def certifier(self, halves: tuple[Half, Half], source: Any) -> Certifier:  # noqa: ANN401
         """What certifies two halves on batches of a source."""
         return Certifier.of(
@@ -129,15 +143,7 @@ def fit_source(
     enough_items(source.n_items)
     layout = sketch_layout(source, wanted.frame, chosen, progress)
     statistics = count(source, layout, progress, refuse_zeros=needs_positive(wanted))
-    tried = fit_halves(
-        statistics,
-        wanted.loss,
-        wanted.trust,
-        assume=wanted.assume,
-        family=wanted.family,
-        floor=wanted.floor,
-        resolution=chosen,
-    )
+    tried = wanted.halves(statistics, chosen)
     halves, estimate = certify(source, tried, wanted, progress)
     return as_map(statistics, halves, estimate, wanted)
 

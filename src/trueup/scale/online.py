@@ -32,7 +32,6 @@ from trueup.scale.drift import DriftWatch
 from trueup.scale.evidence import Evidence, bounds_of
 from trueup.scale.fitting import Wanted, as_map
 from trueup.solve.crossfit import CrossFit, Half
-from trueup.solve.statistics import fit_halves
 
 _GROWTH = 1.25
 """A new map is tried when there are so many times the items of the last trial."""
@@ -300,14 +299,7 @@ class OnlineCalibrator:
         if state.statistics is None or state.window is None:
             return False
         wanted, window = self._wanted_now(), state.window
-        halves, *_ = fit_halves(
-            state.statistics,
-            wanted.loss,
-            wanted.trust,
-            assume=wanted.assume,
-            floor=wanted.floor,
-            resolution=Resolution(),
-        )
+        halves, *_ = wanted.halves(state.statistics, Resolution())
         z = np.where(
             window.fold == 0, *(bounds_of(half, window, wanted) for half in halves)
         )

@@ -31,7 +31,6 @@ from trueup.scale.fitting import (
     zero_under_log_loss,
 )
 from trueup.scale.frames import PairTable, Side
-from trueup.solve.statistics import fit_halves
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -127,15 +126,7 @@ def fit_spark(pair: SparkPair, **options: Any) -> ReportMap:  # noqa: ANN401 - s
     statistics = pair.table.statistics(layout)
     if needs_positive(wanted) and _has_zeros(pair):
         raise zero_under_log_loss()
-    tried = fit_halves(
-        statistics,
-        wanted.loss,
-        wanted.trust,
-        assume=wanted.assume,
-        family=wanted.family,
-        floor=wanted.floor,
-        resolution=resolution,
-    )
+    tried = wanted.halves(statistics, resolution)
     totals = certify_spark(pair, tried, wanted)
     halves, estimate = best_of(tried, totals, wanted.trust)
     return as_map(statistics, halves, estimate, wanted)

@@ -20,7 +20,7 @@ from trueup.solve.sampling import Multipliers, best_on_coarse_cells, per_item_bo
 
 ONE_SIDED_95 = {1: 1.645, 2: 1.96}
 """Normal quantiles for one look at the items and, by Bonferroni, the better of two."""
-STEPS = {"distribution": (1.0, 0.5)}
+_STEPS = {"distribution": (1.0, 0.5)}
 """Step lengths tried, where not only the full one.
 
 With a moment for every outcome the noise of a small sample alone moves a calibrated
@@ -115,7 +115,7 @@ def cross_fit(
         )
         for items in fitting
     ]
-    steps = STEPS.get(trust.rung, (1.0,)) if family is None else (1.0,)
+    steps = steps_of(trust, family)
     tried = []
     for step in steps:
         taken = halves
@@ -142,6 +142,11 @@ def cross_fit(
             resolution=resolution,
         ),
     )
+
+
+def steps_of(trust: Trust, family: str | None) -> tuple[float, ...]:
+    """Step lengths that are tried; a family with one parameter takes its step whole."""
+    return _STEPS.get(trust.rung, (1.0,)) if family is None else (1.0,)
 
 
 def _held_out_bounds(
@@ -200,7 +205,7 @@ def fit_placed(
         resolution=resolution,
     )
     made = Half(tilt, multipliers, fitted, n_cells, smallest)
-    one_step = family is None and not assume and trust.rung not in STEPS
+    one_step = family is None and not assume and steps_of(trust, family) == (1.0,)
     if one_step and fitted <= 0 and placed.n_items.sum() < _FEW_ITEMS:
         made = made.shortened(_DOUBTED_STEP, sample, loss, trust)
     return made

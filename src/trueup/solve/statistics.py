@@ -14,7 +14,7 @@ from trueup.core.reports import AnswerConfidence, Distributions, Reports
 from trueup.core.resolution import PrimaryCells, ReferenceCells, Resolution, SplitBins
 from trueup.core.statistics import KEYS, UNITS, CellStatistics
 from trueup.errors import InvalidInputError
-from trueup.solve.crossfit import STEPS, Half, fit_placed
+from trueup.solve.crossfit import Half, fit_placed, steps_of
 from trueup.solve.sample import Placed, Sample
 
 
@@ -41,7 +41,7 @@ def fit_halves(
         for one in both
     )
     tried = []
-    for step in STEPS.get(trust.rung, (1.0,)) if family is None else (1.0,):
+    for step in steps_of(trust, family):
         if step == 1:
             tried.append((first, second))
         else:
