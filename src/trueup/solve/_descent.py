@@ -12,12 +12,15 @@ from trueup.solve._jit import entry, inner
 from trueup.solve._newton import Conditions, Point, Table, evaluate
 from trueup.solve._prox import Atoms, Tilted
 
-_BACK = 0.3
-"""Factor of a step that went too far."""
+_SHORTEST, _LONGEST = 0.1, 0.5
+"""Of a step that went too far, what is tried next lies between these shares of it."""
 _LEAST_STEP = 1e-4
 _MOST_PRODUCTS = 500
 _MOST_DAMPING = 1e3
-_LEAST_DAMPING = 1e-4
+_LEAST_DAMPING = 1e-3
+_DAMPED, _STRONGLY_DAMPED, _RELEASED = 10.0, 300.0, 1.0 / 3.0
+"""Factors of the damping after a step that had to be shortened, shortened a lot, or
+was taken whole."""
 
 
 class Work(NamedTuple):
@@ -69,10 +72,10 @@ def maximise(
             active, n_rows, atoms, tilted, at, sigma, work, min(0.1, residual**0.5)
         )
         value, length = _advance(table, given, atoms, tilted, at, work, sigma, value)
+        factor = _RELEASED
         if length < 1:
-            damping = min(damping * 4, _MOST_DAMPING)
-        else:
-            damping = max(damping / 3, _LEAST_DAMPING)
+            factor = _DAMPED if length > 0.3 else _STRONGLY_DAMPED
+        damping = min(max(damping * factor, _LEAST_DAMPING), _MOST_DAMPING)
     return residual, damping, n_steps
 
 
@@ -97,10 +100,18 @@ def _advance(
             work.trial[i] = at.x[i] + length * work.step[i]
         reached = evaluate(table, given, atoms, tilted, work.trial, sigma, at)
         if reached >= value + 1e-4 * length * slope or length < _LEAST_STEP:
-            for i in range(len(at.x)):
-                at.x[i] = work.trial[i]
-            return reached, length
-        length *= _BACK
+            break
+        here = 0.0
+        for i in range(len(at.x)):
+            here += work.step[i] * at.gradient[i]
+        if here >= 0:  # rounding: a concave function has not fallen here
+            break
+        # Where a straight line between the two slopes vanishes.
+        share = slope / (slope - here)
+        length *= min(max(share, _SHORTEST), _LONGEST)
+    for i in range(len(at.x)):
+        at.x[i] = work.trial[i]
+    return reached, length
 
 
 @inner

@@ -17,6 +17,7 @@ from trueup.core.simplex import normalise_rows
 from trueup.errors import SolverError
 from trueup.solve import conic, generic, native
 from trueup.solve.problem import ProjectionProblem
+from trueup.solve.progress import Watch
 
 CAPPED = ("capped", "pooled caps")
 """Forms of moments that hold an equality and caps."""
@@ -28,7 +29,7 @@ def solve(
     loss: ProperLoss,
     *,
     start: conic.Start | None = None,
-    watch: native.Watch | None = None,
+    watch: Watch | None = None,
 ) -> conic.Iterate:
     """Project with our own engine, or with Clarabel where that does not do.
 

@@ -18,9 +18,10 @@ from trueup.core.moments import Trust, choose_trust
 from trueup.core.reports import Distributions
 from trueup.core.stated import stated
 from trueup.errors import GapWarning, InvalidReportError
-from trueup.solve import conic, lazily, native
+from trueup.solve import conic, lazily
 from trueup.solve.certificate import Bound, Certificate, lower_bound
 from trueup.solve.problem import ProjectionProblem
+from trueup.solve.progress import Watch
 from trueup.solve.rounding import (
     Witness,
     gap_wanted,
@@ -140,7 +141,7 @@ def project(
     caps: bool | None = None,
     reference_error: float = 0.0,
     start: Projection | None = None,
-    progress: native.Watch | None = None,
+    progress: Watch | None = None,
 ) -> Projection:
     r"""Move the primary's reports the least into agreement with the reference.
 
@@ -230,7 +231,7 @@ class _Solver:
     problem: ProjectionProblem
     loss: ProperLoss
     n_items: int
-    watch: native.Watch | None = None
+    watch: Watch | None = None
 
     def __call__(
         self, loss: ProperLoss, start: conic.Start | None = None

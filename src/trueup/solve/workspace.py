@@ -34,9 +34,9 @@ class Workspace:
 
 def make_workspace(layout: Layout) -> Workspace:
     """Begin at rates that satisfy the moments, with no multipliers."""
-    table, conditions, atoms = layout.table, layout.conditions, layout.atoms
+    table, conditions = layout.table, layout.conditions
     n_moments = len(conditions.target)
-    size, shape = layout.n_slots + n_moments, atoms.base.shape
+    size = layout.n_slots + n_moments
     at = Point(
         x=np.zeros(size),
         rates=layout.anchors.copy(),
@@ -47,15 +47,8 @@ def make_workspace(layout: Layout) -> Workspace:
         curvature=np.zeros(n_moments),
         charged=np.zeros(n_moments),
     )
-    tilted = Tilted(
-        h=np.zeros(shape),
-        centre=_centre(layout),
-        d=np.zeros(shape),
-        a=np.zeros(shape),
-        b=np.zeros(shape),
-        a_weight=np.zeros(shape[0]),
-        b_weight=np.zeros(shape[0]),
-    )
+    tilted = make_tilted(layout)
+    tilted.centre[:] = _centre(layout)
     active = Active(
         start=np.empty(len(table.weight) + 1, dtype=np.int64),
         slot=np.empty_like(table.slot),
@@ -67,6 +60,13 @@ def make_workspace(layout: Layout) -> Workspace:
     weight = np.append(layout.slot_weight, conditions.scale)
     work = Work(**{name: np.zeros(size) for name in Work._fields[:-1]}, weight=weight)
     return Workspace(at, tilted, active, work)
+
+
+def make_tilted(layout: Layout) -> Tilted:
+    """Room for the tilts of all atoms."""
+    shape = layout.atoms.base.shape
+    h, centre, d, a, b = (np.zeros(shape) for _ in range(5))
+    return Tilted(h, centre, d, a, b, np.zeros(shape[0]), np.zeros(shape[0]))
 
 
 def _centre(layout: Layout) -> Floats:

@@ -1,0 +1,101 @@
+"""In which order the blocks of an interior-point system are eliminated, and where."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from trueup._validate import Floats, Ints
+from trueup.solve._elimination import Plan, eliminate, place_targets
+
+
+def plan_elimination(size: Ints, pairs: tuple[Ints, Ints], most: int) -> Plan | None:
+    """Plan for blocks that meet in the given pairs; None if the core would be large."""
+    n = len(size)
+    adjacent = np.zeros((n, n), dtype=np.bool_)
+    adjacent[pairs] = adjacent[pairs[::-1]] = True
+    order, start, listed, n_core = eliminate(size, adjacent, most)
+    if n_core < 0:
+        return None
+    rank = np.full(n, n)
+    rank[order] = np.arange(len(order))
+    owner = np.repeat(np.arange(len(order)), np.diff(start))
+    sorted_ = np.lexsort((listed, rank[listed], owner))
+    neighbour = listed[sorted_]
+    before = np.append(0, np.cumsum(size[neighbour]))
+    column = before[:-1] - before[start[:-1]][owner]
+    width = np.zeros(n, dtype=np.int64)
+    width[order] = before[start[1:]] - before[start[:-1]]
+    in_core = rank == n
+    core_at = np.where(in_core, np.cumsum(size * in_core) - size * in_core, -1)
+    room = size[order] * (size[order] + width[order])
+    address = np.append(0, np.cumsum(room))
+    core, pivot, panel = int(address[-1]), np.zeros_like(size), np.full(n, -1)
+    pivot[order] = address[:-1]
+    panel[order] = address[:-1] + size[order] ** 2
+    pivot[in_core] = core + core_at[in_core] * (n_core + 1)
+    width[in_core] = n_core
+    none = np.zeros(0, dtype=np.int64)
+    plan = Plan(
+        size=size,
+        first=np.cumsum(size) - size,
+        order=order,
+        start=start,
+        neighbour=neighbour,
+        column=column,
+        width=width,
+        pivot=pivot,
+        panel=panel,
+        target_start=none,
+        target=none,
+        core_at=core_at,
+        core=core,
+        n_core=int(n_core),
+        n_entries=core + int(n_core) ** 2,
+    )
+    starts, target = place_targets(plan)
+    return plan._replace(target_start=starts, target=target)
+
+
+def stride_of(plan: Plan) -> Ints:
+    """(blocks,) step from one row of a diagonal block to the next."""
+    return np.where(plan.core_at >= 0, plan.n_core, plan.size)
+
+
+def meeting(plan: Plan, a: Ints, b: Ints) -> tuple[Ints, Ints, Ints]:
+    """Address where two blocks meet, and its strides along the first and the second."""
+    rank = np.full(len(plan.size), len(plan.size))
+    rank[plan.order] = np.arange(len(plan.order))
+    n = len(plan.size)
+    owner = np.repeat(plan.order, np.diff(plan.start))
+    keys = owner * n + plan.neighbour
+    by_key = np.argsort(keys)
+    first, second = (
+        np.where(rank[a] <= rank[b], a, b),
+        np.where(rank[a] <= rank[b], b, a),
+    )
+    outside = rank[first] < n
+    place = (
+        by_key[
+            np.minimum(
+                np.searchsorted(keys, first * n + second, sorter=by_key), len(keys) - 1
+            )
+        ]
+        if len(keys)
+        else np.zeros(len(a), dtype=np.int64)
+    )
+    column = plan.column[place] if len(keys) else 0
+    in_panel = plan.panel[first] + column
+    high, low = (
+        np.maximum(plan.core_at[a], plan.core_at[b]),
+        np.minimum(plan.core_at[a], plan.core_at[b]),
+    )
+    in_core = plan.core + high * plan.n_core + low
+    address = np.where(outside, in_panel, in_core)
+    a_is_row = np.where(outside, first == a, plan.core_at[a] >= plan.core_at[b])
+    across = np.where(outside, plan.width[first], plan.n_core)
+    return address, np.where(a_is_row, across, 1), np.where(a_is_row, 1, across)
+
+
+def core_of(plan: Plan, matrix: Floats) -> Floats:
+    """The dense part that remains."""
+    return matrix[plan.core :].reshape(plan.n_core, plan.n_core)

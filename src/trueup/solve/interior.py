@@ -1,0 +1,254 @@
+"""An interior-point method: for smooth losses on tables with few cells.
+
+Newton's method on the conditions of the optimum, with products of rates and reduced
+costs held at a level that falls to zero (Mehrotra's predictor and corrector). Ten to
+thirty factorisations, whatever the numbers; each is sparse where the table is and ends
+in a dense core, so the method is for tables with up to some thousand cells.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from trueup._arrays import group_sums
+from trueup._validate import Floats, Ints
+from trueup.core.losses import ProperLoss
+from trueup.solve import _interior as loops
+from trueup.solve._dense import TILE, factorise_core
+from trueup.solve._elimination import Plan, factorise, solve_factorised
+from trueup.solve._prox import BRIER, BRIER_ALONE, LOG, Tilted
+from trueup.solve.elimination import meeting, plan_elimination, stride_of
+from trueup.solve.layout import Layout
+from trueup.solve.problem import ASSERTED, ProjectionProblem
+from trueup.solve.run import Run
+from trueup.solve.workspace import make_tilted
+
+_MOST_BLOCKS = 3_000
+_MOST_UNKNOWNS = {BRIER: 600, BRIER_ALONE: 600, LOG: 1_600}
+"""Unknowns of the dense core beyond which proximal steps are faster, by loss."""
+_MOST_OUTCOMES = 32
+"""Rows with more outcomes cost the square of them here."""
+_NEAR_EDGE = 0.99
+"""Share of the way to where something would become negative."""
+_STALLED, _NOTHING = 1e-6, 1e-30
+"""Share of a step, and sum of products, at which to end."""
+_FIRST_COST, _FIRST_REPORT = 1.0, 0.9
+"""Reduced costs at the start, and the share of the primary in the first reports."""
+_RESUMED_SIGMA = 100.0
+"""Length of proximal steps that go on from here."""
+_LEVELLING = 0.3
+"""Power of a row's mass in its barrier: between all alike and in proportion."""
+
+
+class InteriorRun(Run):
+    """One projection by interior-point steps."""
+
+    most_steps = 60
+
+    def __init__(
+        self,
+        problem: ProjectionProblem,
+        loss: ProperLoss,
+        layout: Layout,
+        plan: Plan,
+    ) -> None:
+        super().__init__(problem, loss, layout)
+        self.plan = plan
+        self.kept = _kept(problem, layout)
+        self.places = _places(problem, plan)
+        self.matrix = np.zeros(plan.n_entries)
+        n_tiles = -(-plan.n_core // TILE)
+        self.tiles = np.empty((n_tiles * (n_tiles + 1) // 2, TILE, TILE))
+        self.at = _first_state(layout)
+        self.scratch = make_tilted(layout)
+        self.side, self.ahead = np.zeros_like(self.at.x), np.zeros_like(self.at.x)
+        self.n_products = _mass_of_products(layout, self.at)
+
+    def step(self) -> None:
+        """One factorisation and two solves with it."""
+        layout, at, plan = self.layout, self.at, self.plan
+        given = layout.table, layout.conditions, layout.atoms
+        loops.assemble(*given, self.places, at, self.matrix)
+        factorise(plan, self.matrix)
+        factorise_core(self.matrix[plan.core :], plan.n_core, self.tiles)
+        self._solve(0.0)
+        longest, now, linear, square = loops.direction(
+            *given, at, self.ahead, 0.0, True
+        )
+        if not now > _NOTHING:
+            self.is_stuck = True
+            return
+        level = now / self.n_products
+        left = (now + longest * linear + longest**2 * square) / now
+        level *= min(max(left, 0.0), 1.0) ** 3
+        self._solve(level)
+        longest, *_ = loops.direction(*given, at, self.ahead, level, False)
+        share = _NEAR_EDGE * longest if longest < 1 else 1.0
+        if not np.isfinite(self.ahead).all():
+            self.is_stuck = True
+            return
+        loops.advance(layout.conditions, layout.atoms, at, self.ahead, share)
+        self.residual = now
+        self.n_steps += 1
+        self.is_stuck = share < _STALLED
+
+    def _solve(self, level: float) -> None:
+        layout = self.layout
+        loops.right_hand_side(
+            layout.table, layout.conditions, layout.atoms, self.at, level, self.side
+        )
+        unknown = self.side[self.kept]
+        solve_factorised(self.plan, self.matrix, self.tiles, unknown)
+        self.ahead[self.kept] = unknown
+
+    @property
+    def x(self) -> Floats:
+        return self.at.x
+
+    @property
+    def flat_rates(self) -> Floats:
+        return self.at.rates
+
+    @property
+    def h(self) -> Floats:
+        return np.maximum(self.at.h, 0.0)
+
+    @property
+    def tilted(self) -> Tilted:
+        return self.scratch
+
+    def describe(self) -> tuple[str, int]:
+        return f"native: {self.n_steps} interior-point steps", self.n_steps
+
+    def resumable(self) -> tuple[Floats, Floats, float]:
+        return self.h, -self.at.slack, _RESUMED_SIGMA
+
+
+def plan_for(problem: ProjectionProblem, layout: Layout) -> Plan | None:
+    """How to eliminate, or None where this method is not the one to use."""
+    moments, n_cells = problem.moments, problem.n_cells
+    most = _MOST_UNKNOWNS.get(layout.atoms.loss, 0)
+    widest = int(np.diff(layout.table.start).max())
+    if (
+        most == 0
+        or moments.form == ASSERTED
+        or problem.reference_error > 0
+        or n_cells + moments.n_cells > _MOST_BLOCKS
+        or widest > _MOST_OUTCOMES
+    ):
+        return None
+    size = np.append(_slots_of_cells(layout, n_cells), _unknowns_of_cells(problem))
+    rows = problem.linked
+    pairs = rows.owner, n_cells + moments.cell_of_node[rows.node]
+    return plan_elimination(size.astype(np.int64), pairs, most)
+
+
+def _slots_of_cells(layout: Layout, n_cells: int) -> Ints:
+    cell, outcome = np.nonzero(layout.atoms.slot >= 0)
+    _, first = np.unique(layout.atoms.slot[cell, outcome], return_index=True)
+    return np.bincount(cell[first], minlength=n_cells)
+
+
+def _unknowns_of_cells(problem: ProjectionProblem) -> Ints:
+    moments = problem.moments
+    n = np.bincount(moments.cell_of_row, minlength=moments.n_cells)
+    return n - 1 if moments.shiftable else n
+
+
+def _kept(problem: ProjectionProblem, layout: Layout) -> Ints:
+    """Slopes and multipliers that are unknowns: a free shift keeps the last at zero."""
+    moments = problem.moments
+    is_kept = np.ones(layout.n_slots + moments.n_rows, dtype=bool)
+    if moments.shiftable:
+        ends = np.flatnonzero(np.diff(np.append(moments.cell_of_row, -1)))
+        is_kept[layout.n_slots + ends] = False
+    return np.flatnonzero(is_kept)
+
+
+def _places(problem: ProjectionProblem, plan: Plan) -> loops.Places:
+    rows, moments, n_cells = problem.linked, problem.moments, problem.n_cells
+    cell, stride = moments.cell_of_node[rows.node], stride_of(plan)
+    cross, along_slot, along_moment = meeting(plan, rows.owner, n_cells + cell)
+    n_moments = np.bincount(moments.cell_of_row, minlength=moments.n_cells)
+    first_moment = np.cumsum(n_moments) - n_moments
+    unknowns, first_slot = plan.size[n_cells:], plan.first[:n_cells]
+    own = np.arange(moments.n_rows) - first_moment[moments.cell_of_row]
+    block = n_cells + moments.cell_of_row
+    on_diagonal = plan.pivot[block] + own * (stride[block] + 1)
+    return loops.Places(
+        slot_pivot=plan.pivot[rows.owner],
+        slot_stride=stride[rows.owner],
+        moment_pivot=plan.pivot[n_cells + cell],
+        moment_stride=stride[n_cells + cell],
+        cross=cross,
+        cross_slot=along_slot,
+        cross_moment=along_moment,
+        first_slot=first_slot[rows.owner],
+        first_moment=first_moment[cell],
+        n_moments=unknowns[cell],
+        cell_pivot=plan.pivot[:n_cells],
+        cell_stride=stride[:n_cells],
+        cell_slot=first_slot,
+        row_pivot=np.where(own < unknowns[moments.cell_of_row], on_diagonal, -1),
+    )
+
+
+def _levelled(weight: Floats) -> Floats:
+    mean = weight.mean() if weight.size else 1.0
+    return np.asarray(mean * (weight / mean) ** _LEVELLING)
+
+
+def _first_state(layout: Layout) -> loops.State:
+    """Rates between uniform and the anchors, with no slopes and equal costs."""
+    table, given, atoms = layout.table, layout.conditions, layout.atoms
+    n_moments, shape = len(given.target), atoms.base.shape
+    rates = (layout.anchors + 1 / np.diff(table.start)[layout.row]) / 2
+    barrier, h_barrier = _levelled(table.weight), _levelled(atoms.weight)
+    is_open = np.where(given.equality, 0.0, 1.0)
+    possible = atoms.slot[atoms.cell] >= 0
+    h_cost = np.where(possible, _FIRST_COST * h_barrier[:, None], 0.0)
+    return loops.State(
+        x=np.append(np.zeros(layout.n_slots), -_FIRST_COST * is_open),
+        rates=rates,
+        # Equal costs belong to slopes of zero: nothing is left to mend in the rows.
+        cost=_FIRST_COST * barrier[layout.row],
+        crossed=np.zeros_like(rates),
+        rate_step=np.zeros_like(rates),
+        cost_step=np.zeros_like(rates),
+        h=_first_reports(layout, rates),
+        h_cost=h_cost if atoms.loss == BRIER else np.zeros(shape),
+        h_crossed=np.zeros(shape),
+        h_step=np.zeros(shape),
+        h_cost_step=np.zeros(shape),
+        slack=is_open * given.scale,
+        slack_crossed=np.zeros(n_moments),
+        slack_step=np.zeros(n_moments),
+        barrier=barrier,
+        h_barrier=h_barrier,
+        slack_barrier=is_open * _levelled(given.scale),
+    )
+
+
+def _first_reports(layout: Layout, rates: Floats) -> Floats:
+    """(atoms, K) mostly the primary's reports, with something of their cells' rates."""
+    table, atoms = layout.table, layout.atoms
+    if atoms.loss == BRIER_ALONE:
+        return atoms.base.copy()
+    slot = atoms.slot[atoms.cell]
+    mass = group_sums(table.slot, table.weight[layout.row] * rates, layout.n_slots)
+    n_sharing = np.bincount(atoms.slot[atoms.slot >= 0], minlength=layout.n_slots)
+    mean = mass / layout.slot_weight / n_sharing
+    own = np.exp(atoms.base) if atoms.loss == LOG else atoms.base
+    mixed = np.where(
+        slot >= 0, _FIRST_REPORT * own + (1 - _FIRST_REPORT) * mean[slot], 0.0
+    )
+    return np.asarray(mixed / mixed.sum(axis=1, keepdims=True))
+
+
+def _mass_of_products(layout: Layout, at: loops.State) -> float:
+    """Sum of all barriers: what the level of the products is counted in."""
+    total = float(np.diff(layout.table.start) @ at.barrier)
+    if layout.atoms.loss == BRIER:
+        n_possible = (layout.atoms.slot[layout.atoms.cell] >= 0).sum(axis=1)
+        total += float(n_possible @ at.h_barrier)
+    return total + float(at.slack_barrier.sum())
