@@ -33,18 +33,21 @@ class Optimum:
 
 
 def certified_optimum(
-    problem: ProjectionProblem, loss: ProperLoss, start: Start | None = None
+    problem: ProjectionProblem,
+    loss: ProperLoss,
+    start: Start | None = None,
+    close: float = 0.0,
 ) -> Optimum:
     """Project once; the map may draw answers, which is then the best there is.
 
-    ``start`` is where a similar problem ended.
+    ``start`` is where a similar problem ended, ``close`` a gap that is small enough.
     """
-    iterate = solve(problem, loss, start=start)
+    iterate = solve(problem, loss, start=start, close=close)
     primary = loss.vectors(problem.atoms)
     deployed = loss.deploy(problem.atoms, iterate.solved)
     error, multipliers = problem.reference_error, iterate.multipliers
     bound = lower_bound(problem, primary, deployed, multipliers)
-    wanted = gap_wanted(max(iterate.lower, 0.0), primary)
+    wanted = max(gap_wanted(max(iterate.lower, 0.0), primary), close)
     if not iterate.lower - bound.at(error) <= wanted:
         exact, best = worst_case(problem, primary, deployed)
         if exact.at(error) > bound.at(error):

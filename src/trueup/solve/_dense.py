@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from trueup._validate import Floats
-from trueup.solve._jit import entry, inner
+from trueup.solve._jit import inner
 
 TILE = 64
 _NO_PIVOT = 1e-13
@@ -19,7 +19,7 @@ keeps still along them."""
 _LOCKED = 1e100
 
 
-@entry
+@inner
 def factorise_core(matrix: Floats, n: int, tiles: Floats) -> None:
     """Factorise the lower triangle of a flat n x n matrix into tiles.
 

@@ -155,7 +155,7 @@ def place_targets(plan: Plan) -> tuple[Ints, Ints]:
     return starts, target
 
 
-@entry
+@inner
 def factorise(plan: Plan, matrix: Floats) -> None:
     """Eliminate all blocks outside the core, in place; the core is left updated."""
     core_row = np.empty(plan.n_core, dtype=np.int64)
@@ -265,7 +265,7 @@ def _update_core(
             matrix[to + core_row[k]] -= row[k]
 
 
-@entry
+@inner
 def solve_factorised(plan: Plan, matrix: Floats, tiles: Floats, x: Floats) -> None:
     """Solve in place; ``tiles`` hold the factor of the core."""
     core = np.zeros(plan.n_core)

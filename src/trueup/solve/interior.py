@@ -13,9 +13,12 @@ import numpy as np
 from trueup._arrays import group_sums
 from trueup._validate import Floats, Ints
 from trueup.core.losses import ProperLoss
-from trueup.solve import _interior as loops
-from trueup.solve._dense import TILE, factorise_core
-from trueup.solve._elimination import Plan, factorise, solve_factorised
+from trueup.solve._dense import TILE
+from trueup.solve._elimination import Plan
+from trueup.solve._interior_rows import Places, State
+from trueup.solve._interior_slack import BARRIER, Slack
+from trueup.solve._interior_step import Room, interior_step
+from trueup.solve._newton import Conditions
 from trueup.solve._prox import BRIER, BRIER_ALONE, LOG, Tilted
 from trueup.solve.elimination import meeting, plan_elimination, stride_of
 from trueup.solve.layout import Layout
@@ -28,10 +31,8 @@ _MOST_UNKNOWNS = {BRIER: 600, BRIER_ALONE: 600, LOG: 1_600}
 """Unknowns of the dense core beyond which proximal steps are faster, by loss."""
 _MOST_OUTCOMES = 32
 """Rows with more outcomes cost the square of them here."""
-_NEAR_EDGE = 0.99
-"""Share of the way to where something would become negative."""
-_STALLED, _NOTHING = 1e-6, 1e-30
-"""Share of a step, and sum of products, at which to end."""
+_STALLED = 1e-6
+"""Share of a step at which to end."""
 _FIRST_COST, _FIRST_REPORT = 1.0, 0.9
 """Reduced costs at the start, and the share of the primary in the first reports."""
 _RESUMED_SIGMA = 100.0
@@ -51,55 +52,32 @@ class InteriorRun(Run):
         loss: ProperLoss,
         layout: Layout,
         plan: Plan,
+        close: float = 0.0,
     ) -> None:
-        super().__init__(problem, loss, layout)
+        super().__init__(problem, loss, layout, close)
         self.plan = plan
         self.kept = _kept(problem, layout)
         self.places = _places(problem, plan)
-        self.matrix = np.zeros(plan.n_entries)
-        n_tiles = -(-plan.n_core // TILE)
-        self.tiles = np.empty((n_tiles * (n_tiles + 1) // 2, TILE, TILE))
         self.at = _first_state(layout)
+        self.room = _make_room(plan, self.kept, len(self.at.x))
         self.scratch = make_tilted(layout)
-        self.side, self.ahead = np.zeros_like(self.at.x), np.zeros_like(self.at.x)
         self.n_products = _mass_of_products(layout, self.at)
 
     def step(self) -> None:
         """One factorisation and two solves with it."""
-        layout, at, plan = self.layout, self.at, self.plan
-        given = layout.table, layout.conditions, layout.atoms
-        loops.assemble(*given, self.places, at, self.matrix)
-        factorise(plan, self.matrix)
-        factorise_core(self.matrix[plan.core :], plan.n_core, self.tiles)
-        self._solve(0.0)
-        longest, now, linear, square = loops.direction(
-            *given, at, self.ahead, 0.0, True
+        layout = self.layout
+        self.residual, share = interior_step(
+            layout.table,
+            layout.conditions,
+            layout.atoms,
+            self.places,
+            self.plan,
+            self.at,
+            self.room,
+            self.n_products,
         )
-        if not now > _NOTHING:
-            self.is_stuck = True
-            return
-        level = now / self.n_products
-        left = (now + longest * linear + longest**2 * square) / now
-        level *= min(max(left, 0.0), 1.0) ** 3
-        self._solve(level)
-        longest, *_ = loops.direction(*given, at, self.ahead, level, False)
-        share = _NEAR_EDGE * longest if longest < 1 else 1.0
-        if not np.isfinite(self.ahead).all():
-            self.is_stuck = True
-            return
-        loops.advance(layout.conditions, layout.atoms, at, self.ahead, share)
-        self.residual = now
         self.n_steps += 1
         self.is_stuck = share < _STALLED
-
-    def _solve(self, level: float) -> None:
-        layout = self.layout
-        loops.right_hand_side(
-            layout.table, layout.conditions, layout.atoms, self.at, level, self.side
-        )
-        unknown = self.side[self.kept]
-        solve_factorised(self.plan, self.matrix, self.tiles, unknown)
-        self.ahead[self.kept] = unknown
 
     @property
     def x(self) -> Floats:
@@ -121,7 +99,8 @@ class InteriorRun(Run):
         return f"native: {self.n_steps} interior-point steps", self.n_steps
 
     def resumable(self) -> tuple[Floats, Floats, float]:
-        return self.h, -self.at.slack, _RESUMED_SIGMA
+        missed = self.at.slack.over - self.at.slack.under
+        return self.h, missed, _RESUMED_SIGMA
 
 
 def plan_for(problem: ProjectionProblem, layout: Layout) -> Plan | None:
@@ -132,7 +111,6 @@ def plan_for(problem: ProjectionProblem, layout: Layout) -> Plan | None:
     if (
         most == 0
         or moments.form == ASSERTED
-        or problem.reference_error > 0
         or n_cells + moments.n_cells > _MOST_BLOCKS
         or widest > _MOST_OUTCOMES
     ):
@@ -152,20 +130,39 @@ def _slots_of_cells(layout: Layout, n_cells: int) -> Ints:
 def _unknowns_of_cells(problem: ProjectionProblem) -> Ints:
     moments = problem.moments
     n = np.bincount(moments.cell_of_row, minlength=moments.n_cells)
-    return n - 1 if moments.shiftable else n
+    return n - 1 if _is_free(problem) else n
+
+
+def _is_free(problem: ProjectionProblem) -> bool:
+    """Whether a shift of a cell's multipliers changes nothing, not even their size."""
+    return problem.moments.shiftable and problem.reference_error == 0
+
+
+def _make_room(plan: Plan, kept: Ints, n: int) -> Room:
+    n_tiles = -(-plan.n_core // TILE)
+    return Room(
+        matrix=np.zeros(plan.n_entries),
+        tiles=np.empty((n_tiles * (n_tiles + 1) // 2, TILE, TILE)),
+        kept=kept,
+        side=np.zeros(n),
+        ahead=np.zeros(n),
+        unknown=np.zeros(len(kept)),
+        border=np.zeros(len(kept)),
+        answer=np.zeros(len(kept)),
+    )
 
 
 def _kept(problem: ProjectionProblem, layout: Layout) -> Ints:
     """Slopes and multipliers that are unknowns: a free shift keeps the last at zero."""
     moments = problem.moments
     is_kept = np.ones(layout.n_slots + moments.n_rows, dtype=bool)
-    if moments.shiftable:
+    if _is_free(problem):
         ends = np.flatnonzero(np.diff(np.append(moments.cell_of_row, -1)))
         is_kept[layout.n_slots + ends] = False
     return np.flatnonzero(is_kept)
 
 
-def _places(problem: ProjectionProblem, plan: Plan) -> loops.Places:
+def _places(problem: ProjectionProblem, plan: Plan) -> Places:
     rows, moments, n_cells = problem.linked, problem.moments, problem.n_cells
     cell, stride = moments.cell_of_node[rows.node], stride_of(plan)
     cross, along_slot, along_moment = meeting(plan, rows.owner, n_cells + cell)
@@ -175,7 +172,7 @@ def _places(problem: ProjectionProblem, plan: Plan) -> loops.Places:
     own = np.arange(moments.n_rows) - first_moment[moments.cell_of_row]
     block = n_cells + moments.cell_of_row
     on_diagonal = plan.pivot[block] + own * (stride[block] + 1)
-    return loops.Places(
+    return Places(
         slot_pivot=plan.pivot[rows.owner],
         slot_stride=stride[rows.owner],
         moment_pivot=plan.pivot[n_cells + cell],
@@ -198,16 +195,16 @@ def _levelled(weight: Floats) -> Floats:
     return np.asarray(mean * (weight / mean) ** _LEVELLING)
 
 
-def _first_state(layout: Layout) -> loops.State:
+def _first_state(layout: Layout) -> State:
     """Rates between uniform and the anchors, with no slopes and equal costs."""
     table, given, atoms = layout.table, layout.conditions, layout.atoms
-    n_moments, shape = len(given.target), atoms.base.shape
+    shape = atoms.base.shape
     rates = (layout.anchors + 1 / np.diff(table.start)[layout.row]) / 2
     barrier, h_barrier = _levelled(table.weight), _levelled(atoms.weight)
     is_open = np.where(given.equality, 0.0, 1.0)
     possible = atoms.slot[atoms.cell] >= 0
     h_cost = np.where(possible, _FIRST_COST * h_barrier[:, None], 0.0)
-    return loops.State(
+    return State(
         x=np.append(np.zeros(layout.n_slots), -_FIRST_COST * is_open),
         rates=rates,
         # Equal costs belong to slopes of zero: nothing is left to mend in the rows.
@@ -220,13 +217,21 @@ def _first_state(layout: Layout) -> loops.State:
         h_crossed=np.zeros(shape),
         h_step=np.zeros(shape),
         h_cost_step=np.zeros(shape),
-        slack=is_open * given.scale,
-        slack_crossed=np.zeros(n_moments),
-        slack_step=np.zeros(n_moments),
         barrier=barrier,
         h_barrier=h_barrier,
-        slack_barrier=is_open * _levelled(given.scale),
+        slack=_first_slack(given),
     )
+
+
+def _first_slack(given: Conditions) -> Slack:
+    """Slacks whose products are about those of the rows, whatever budget there is."""
+    over, under, a, b, c, d = (np.zeros_like(given.target) for _ in range(6))
+    if given.budget > 0:
+        over, under = 0.1 * given.scale, 0.1 * given.scale
+    under = np.where(given.equality, under, given.scale)
+    level = float(given.scale.mean())
+    purse = np.array([2 * _FIRST_COST, max(given.budget, 0.1 * level), 0, 0, 0, level])
+    return Slack(over, under, a, b, c, d, _levelled(given.scale), purse)
 
 
 def _first_reports(layout: Layout, rates: Floats) -> Floats:
@@ -245,10 +250,15 @@ def _first_reports(layout: Layout, rates: Floats) -> Floats:
     return np.asarray(mixed / mixed.sum(axis=1, keepdims=True))
 
 
-def _mass_of_products(layout: Layout, at: loops.State) -> float:
+def _mass_of_products(layout: Layout, at: State) -> float:
     """Sum of all barriers: what the level of the products is counted in."""
     total = float(np.diff(layout.table.start) @ at.barrier)
     if layout.atoms.loss == BRIER:
         n_possible = (layout.atoms.slot[layout.atoms.cell] >= 0).sum(axis=1)
         total += float(n_possible @ at.h_barrier)
-    return total + float(at.slack_barrier.sum())
+    given, slack = layout.conditions, at.slack
+    total += float(slack.barrier[~given.equality].sum())
+    if given.budget > 0:
+        paid = slack.barrier.sum() + slack.barrier[given.equality].sum()
+        total += float(paid + slack.purse[BARRIER])
+    return total

@@ -30,16 +30,17 @@ def solve(
     *,
     start: conic.Start | None = None,
     watch: Watch | None = None,
+    close: float = 0.0,
 ) -> conic.Iterate:
     """Project with our own engine, or with Clarabel where that does not do.
 
-    Clarabel begins without caps.
+    Ours may stop at a gap of ``close``. Clarabel begins without caps.
     """
     if isinstance(loss, GeneratorLoss):
         return generic.solve(problem, loss)
     if not native.knows(loss):
         return solve_from(problem, loss, all_but_caps(problem.moments))[0]
-    own = native.solve(problem, loss, start=start, watch=watch)
+    own = native.solve(problem, loss, start=start, watch=watch, close=close)
     if own.reached or own.is_interrupted:
         return own
     try:

@@ -25,9 +25,11 @@ def solve(
     *,
     start: Start | None = None,
     watch: Watch | None = None,
+    close: float = 0.0,
 ) -> Iterate:
     """Project; ``reached`` says whether the gap asked for was reached.
 
+    A gap of ``close`` is small enough, even where more is usually asked for.
     Interrupting from the keyboard ends the solve with the best that is proved.
     """
     from trueup.solve.interior import InteriorRun, plan_for  # noqa: PLC0415
@@ -35,16 +37,16 @@ def solve(
     from trueup.solve.proximal import ProximalRun  # noqa: PLC0415
 
     layout = lay_out(problem, loss)
-    # An interior point is no better for a start near the solution.
-    plan = plan_for(problem, layout) if start is None else None
+    # An interior point gains nothing from a start, but is the faster one even so.
+    plan = plan_for(problem, layout)
     before = ""
     if plan is not None:
-        inside = InteriorRun(problem, loss, layout, plan)
+        inside = InteriorRun(problem, loss, layout, plan, close)
         inside.go(watch)
         found = inside.iterate()
         if inside.reached or inside.is_interrupted:
             return found
         start, before = found.start, f", after {found.status}"
-    run = ProximalRun(problem, loss, layout, start, before)
+    run = ProximalRun(problem, loss, layout, start, before=before, close=close)
     run.go(watch)
     return run.iterate()

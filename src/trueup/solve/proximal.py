@@ -40,9 +40,11 @@ class ProximalRun(Run):
         loss: ProperLoss,
         layout: Layout,
         start: Start | None,
+        *,
         before: str = "",
+        close: float = 0.0,
     ) -> None:
-        super().__init__(problem, loss, layout)
+        super().__init__(problem, loss, layout, close)
         self.before = before
         self.space = make_workspace(layout)
         self.sigma, self.damping, self.n_newton = _FIRST_SIGMA, 1.0, 0

@@ -32,9 +32,15 @@ class Run(ABC):
     most_steps: int
 
     def __init__(
-        self, problem: ProjectionProblem, loss: ProperLoss, layout: Layout
+        self,
+        problem: ProjectionProblem,
+        loss: ProperLoss,
+        layout: Layout,
+        close: float = 0.0,
     ) -> None:
         self.problem, self.loss, self.layout = problem, loss, layout
+        self.close = close
+        """A gap that is small enough even where more is usually asked for."""
         self.primary = loss.vectors(problem.atoms)
         self.n_steps = self.n_polished = 0
         self.residual = self.checked = np.inf
@@ -105,14 +111,15 @@ class Run(ABC):
             self.lower, self.best = lower, x
         divergence = self.loss.divergence(h, problem.atoms)
         estimate = max(float(problem.atom_weight @ divergence), 0.0)
-        wanted = gap_wanted(estimate, self.primary)
+        wanted = max(gap_wanted(estimate, self.primary), self.close)
         near = estimate - self.lower <= wanted and self.residual <= self.checked / 3
         if near or tell:
             self.checked = self.residual
             self._round(h)
         gap = self.upper - self.lower
         self.reached = gap <= _FINISH * wanted
-        if self.reached and len(layout.row) <= _SMALL and self.n_polished < _POLISH:
+        is_small = len(layout.row) <= _SMALL and self.close == 0
+        if self.reached and is_small and self.n_polished < _POLISH:
             # A few more steps cost nothing here and give all digits.
             self.n_polished += 1
             self.checked = np.inf
