@@ -151,3 +151,26 @@ def test_a_generator_of_ones_own_is_the_loss_it_generates(trust):
     assert own.guaranteed_improvement == pytest.approx(
         known.guaranteed_improvement, abs=2 * known.tolerance
     )
+
+
+def test_a_generator_of_ones_own_is_watched_begun_anew_and_interrupted():
+    mine = trueup.GeneratorLoss(lambda p: (p**4).sum(axis=1), lambda p: 4 * p**3)
+    table, told = make_table(n_items=60), []
+
+    cold = trueup.project(table, loss=mine, progress=told.append)
+    again = []
+    warm = trueup.project(table, loss=mine, start=cold, progress=again.append)
+
+    proof = cold.deployed.certificate
+    assert told[-1].gap <= proof.tolerance
+    assert len(again) < len(told)
+    assert warm.deployed.certificate.guaranteed_improvement == pytest.approx(
+        proof.guaranteed_improvement, abs=2 * proof.tolerance
+    )
+
+    def interrupt(_):
+        raise KeyboardInterrupt
+
+    part = trueup.project(table, loss=mine, progress=interrupt).deployed.certificate
+    assert part.guaranteed_improvement <= proof.upper_bound
+    assert any("interrupted" in note for note in part.notes)

@@ -23,6 +23,7 @@ from trueup.solve import conic
 from trueup.solve.certificate import lower_bound
 from trueup.solve.model import ConicModel
 from trueup.solve.problem import ProjectionProblem
+from trueup.solve.progress import Progress, Watch
 from trueup.solve.rounding import Witness, gap_wanted, round_to_witness, upper_bound
 
 _MOST_STEPS = 60
@@ -38,38 +39,83 @@ class _Best:
     upper: float
     solved: Solved | None = None
     multipliers: Floats | None = None
+    slopes: Floats | None = None
     lower: float = -np.inf
 
 
-def solve(problem: ProjectionProblem, loss: GeneratorLoss) -> conic.Iterate:
-    """Project by a sequence of quadratic programmes."""
-    anchors = problem.moments.anchors[problem.linked.node]
-    witness = round_to_witness(problem, anchors, _means(problem, anchors))
-    best = _Best(witness, upper_bound(problem, loss, witness))
+def solve(
+    problem: ProjectionProblem,
+    loss: GeneratorLoss,
+    *,
+    start: conic.Start | None = None,
+    watch: Watch | None = None,
+) -> conic.Iterate:
+    """Project by a sequence of quadratic programmes.
+
+    Interrupting from the keyboard ends it with the best that is proved, after the
+    first programme, before which nothing is.
+    """
+    best = _begin(problem, loss, start)
     primary = loss.vectors(problem.atoms)
-    n_steps, reached = 0, False
-    while n_steps < _MOST_STEPS and not reached:
-        n_steps += 1
-        step = _quadratic_step(problem, loss, best.witness)
-        _prove(problem, loss, primary, best, step)
-        aim = round_to_witness(problem, step.rates, step.distributions)
-        best.witness, fell = _shortened(problem, loss, best.witness, aim, best.upper)
-        best.upper -= fell
-        reached = best.upper - best.lower <= 0.5 * gap_wanted(best.upper, primary)
-        if fell <= 0 and n_steps > 1:
-            break
+    n_steps, reached, is_interrupted, fell = 0, False, False, np.inf
+    try:
+        while n_steps < _MOST_STEPS and not reached and (fell > 0 or n_steps < 2):
+            n_steps += 1
+            step = _quadratic_step(problem, loss, best.witness)
+            _prove(problem, loss, primary, best, step)
+            aim = round_to_witness(problem, step.rates, step.distributions)
+            best.witness, fell = _shortened(
+                problem, loss, best.witness, aim, best.upper
+            )
+            best.upper -= fell
+            reached = best.upper - best.lower <= 0.5 * gap_wanted(best.upper, primary)
+            if watch is not None:
+                watch(Progress(n_steps, best.lower, best.upper))
+    except KeyboardInterrupt:
+        if best.solved is None:
+            raise
+        is_interrupted = True
+    status = f"clarabel: {n_steps} quadratic programmes for a given generator"
+    found = _iterate(best, status, n_steps)
+    return replace(found, reached=reached, is_interrupted=is_interrupted)
+
+
+def _begin(
+    problem: ProjectionProblem, loss: GeneratorLoss, start: conic.Start | None
+) -> _Best:
+    """At rates that satisfy the moments, or where a similar problem ended if better."""
+    anchors = problem.moments.anchors[problem.linked.node]
+    candidates = [(anchors, _means(problem, anchors))]
+    if start is not None:
+        candidates.append((start.rates, start.distributions))
+    rounded = [round_to_witness(problem, rates, h) for rates, h in candidates]
+    values = [upper_bound(problem, loss, one) for one in rounded]
+    which = int(np.argmin(values))
+    return _Best(rounded[which], values[which])
+
+
+def _iterate(best: _Best, status: str, n_steps: int) -> conic.Iterate:
     assert best.solved is not None  # the first step proves something
     assert best.multipliers is not None
+    assert best.slopes is not None
+    rates, h = best.witness.outcome_rates, best.witness.distributions
     return conic.Iterate(
         best.solved,
-        best.witness.distributions,
-        best.witness.outcome_rates,
+        h,
+        rates,
         best.multipliers,
-        f"clarabel: {n_steps} quadratic programmes for a given generator",
+        status,
         n_steps,
         witness=best.witness,
         lower=best.lower,
-        reached=reached,
+        start=conic.Start(
+            best.slopes,
+            best.multipliers,
+            rates,
+            h,
+            np.zeros_like(best.multipliers),
+            1.0,
+        ),
     )
 
 
@@ -90,7 +136,8 @@ def _prove(
     bound = lower_bound(problem, primary, deployed, step.multipliers)
     lower = bound.at(problem.reference_error)
     if lower > best.lower or best.solved is None:
-        best.solved, best.multipliers, best.lower = solved, step.multipliers, lower
+        best.solved, best.lower = solved, lower
+        best.multipliers, best.slopes = step.multipliers, step.slopes
 
 
 def _means(problem: ProjectionProblem, rates: Floats) -> Floats:

@@ -196,7 +196,7 @@ def _levelled(weight: Floats) -> Floats:
 
 
 def _first_state(layout: Layout) -> State:
-    """Rates between uniform and the anchors, with no slopes and equal costs."""
+    """Rates between uniform and the anchors, with no slopes."""
     table, given, atoms = layout.table, layout.conditions, layout.atoms
     shape = atoms.base.shape
     rates = (layout.anchors + 1 / np.diff(table.start)[layout.row]) / 2
@@ -204,11 +204,11 @@ def _first_state(layout: Layout) -> State:
     is_open = np.where(given.equality, 0.0, 1.0)
     possible = atoms.slot[atoms.cell] >= 0
     h_cost = np.where(possible, _FIRST_COST * h_barrier[:, None], 0.0)
+    multipliers = -_FIRST_COST * is_open
     return State(
-        x=np.append(np.zeros(layout.n_slots), -_FIRST_COST * is_open),
+        x=np.append(np.zeros(layout.n_slots), multipliers),
         rates=rates,
-        # Equal costs belong to slopes of zero: nothing is left to mend in the rows.
-        cost=_FIRST_COST * barrier[layout.row],
+        cost=_FIRST_COST * barrier[layout.row] + _above_least(layout, multipliers),
         crossed=np.zeros_like(rates),
         rate_step=np.zeros_like(rates),
         cost_step=np.zeros_like(rates),
@@ -221,6 +221,16 @@ def _first_state(layout: Layout) -> State:
         h_barrier=h_barrier,
         slack=_first_slack(given),
     )
+
+
+def _above_least(layout: Layout, multipliers: Floats) -> Floats:
+    """(coordinates,) reduced costs that belong to these multipliers without slopes."""
+    table = layout.table
+    coordinate = np.repeat(np.arange(len(layout.row)), np.diff(table.entry))
+    priced = table.coefficient * multipliers[table.moment]
+    cost = -group_sums(coordinate, priced, len(layout.row))
+    least = np.minimum.reduceat(cost, table.start[:-1])
+    return np.asarray(table.weight[layout.row] * (cost - least[layout.row]))
 
 
 def _first_slack(given: Conditions) -> Slack:

@@ -37,7 +37,7 @@ def solve(
     Ours may stop at a gap of ``close``. Clarabel begins without caps.
     """
     if isinstance(loss, GeneratorLoss):
-        return generic.solve(problem, loss)
+        return generic.solve(problem, loss, start=start, watch=watch)
     if not native.knows(loss):
         return solve_from(problem, loss, all_but_caps(problem.moments))[0]
     own = native.solve(problem, loss, start=start, watch=watch, close=close)
