@@ -93,6 +93,7 @@ def move_rows(
     total, half = 0.0, 0.5 / sigma
     for p in range(len(weight)):
         first, n = start[p], start[p + 1] - start[p]
+        best, second, top, size = -np.inf, -np.inf, 0, 0.0
         for k in range(n):
             f = first + k
             c = x[slot[f]]
@@ -100,14 +101,28 @@ def move_rows(
                 c -= coefficient[e] * x[n_slots + moment[e]]
             cost[k] = c
             v[k] = centre[f] - sigma * c
-        threshold = simplex_threshold(v, n)
-        value, mass = 0.0, weight[p]
+            size += centre[f] ** 2
+            rates[f] = 0.0
+            if v[k] > best:
+                best, second, top = v[k], best, k
+            elif v[k] > second:
+                second = v[k]
+        mass = weight[p]
+        if best - second >= 1.0:  # most rows: one outcome has it all
+            f = first + top
+            rates[f] = 1.0
+            total += mass * (cost[top] + (size + 1.0 - 2.0 * centre[f]) * half)
+            gradient[slot[f]] += mass
+            for e in range(entry[f], entry[f + 1]):
+                gradient[n_slots + moment[e]] -= coefficient[e] * mass
+            continue
+        threshold, value = simplex_threshold(v, n), 0.0
         for k in range(n):
             f = first + k
             rate = max(v[k] - threshold, 0.0)
-            rates[f] = rate
             value += cost[k] * rate + (rate - centre[f]) ** 2 * half
             if rate > 0:
+                rates[f] = rate
                 gradient[slot[f]] += mass * rate
                 for e in range(entry[f], entry[f + 1]):
                     gradient[n_slots + moment[e]] -= coefficient[e] * mass * rate

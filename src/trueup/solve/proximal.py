@@ -26,7 +26,7 @@ from trueup.solve.workspace import make_workspace
 _MOST_NEWTON = 40
 _ACCURACY = 0.05
 """Residual at which a proximal step ends, relative to how far it moved."""
-_FIRST_SIGMA, _LEAST_SIGMA, _LARGEST_SIGMA = 1.0, 0.1, 1e4
+_FIRST_SIGMA, _LEAST_SIGMA, _LARGEST_SIGMA = 0.3, 0.1, 1e4
 
 
 class ProximalRun(Run):
