@@ -1,0 +1,210 @@
+"""Compiled loops over trades: what a proximal step makes of given multipliers.
+
+The questions of an audit are linear programmes over outcome rates K: find the rates
+that leave both sides together the least to pay for,
+
+    min over K, z, s of  sum_m limits_m(z_m) + sum_o |s_o|
+    s.t.  targets - moments of K - moments of s = z,
+
+z being what is wrong with a moment, s a shift of mass that a limit on payoffs allows.
+One step of the outer method keeps all of them near a centre; its dual is concave with a
+Lipschitz gradient in the multipliers of the moments.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from trueup._validate import Floats, Ints
+from trueup.solve._jit import inner
+from trueup.solve._prox import simplex_threshold
+
+
+class Book(NamedTuple):
+    """Rows on which the truth is free, and the moments of both sides."""
+
+    first: Ints
+    """(rows,) node of the reference; nodes of both sides share one numbering."""
+    second: Ints
+    """(rows,) node of the primary."""
+    weight: Floats
+    """(rows,) mass."""
+    barred: Floats
+    """(nodes, K) zero, or far below zero where an outcome is ruled out."""
+    entry: Ints
+    """(nodes * K + 1,) first moment entry of each node and outcome."""
+    moment: Ints
+    coefficient: Floats
+    target: Floats
+    low: Floats
+    """(moments,) least multiplier."""
+    high: Floats
+    scale: Floats
+    """(moments,) mass of the moment's cell: the unit its errors are measured in."""
+
+
+class Bets(NamedTuple):
+    """Offers whose payoffs are limited to [-1, 1]; none where payoffs are free."""
+
+    node: Ints
+    mass: Floats
+    start: Ints
+    """(offers + 1,) first entry of each offer's price."""
+    moment: Ints
+    stated: Floats
+    """(entries,) what the report says the moment is."""
+
+
+class Place(NamedTuple):
+    """Current multipliers, what they make of everything else, and the centres."""
+
+    x: Floats
+    rates: Floats
+    """(rows, K)."""
+    centre: Floats
+    error: Floats
+    """(moments,) z."""
+    error_centre: Floats
+    shift: Floats
+    """(offers, K) s."""
+    shift_centre: Floats
+    pull: Floats
+    """(nodes, K) sum of multipliers times moments."""
+    mass: Floats
+    """(nodes, K)."""
+    gradient: Floats
+
+
+@inner
+def spread(
+    entry: Ints, moment: Ints, coefficient: Floats, x: Floats, pull: Floats
+) -> None:
+    """Add multipliers times moments to every node and outcome."""
+    n_nodes, n = pull.shape
+    for i in range(n_nodes):
+        for y in range(n):
+            f = i * n + y
+            for e in range(entry[f], entry[f + 1]):
+                pull[i, y] += coefficient[e] * x[moment[e]]
+
+
+@inner
+def collect(
+    entry: Ints, moment: Ints, coefficient: Floats, mass: Floats, out: Floats
+) -> None:
+    """Subtract the moments of masses."""
+    n_nodes, n = mass.shape
+    for i in range(n_nodes):
+        for y in range(n):
+            f = i * n + y
+            for e in range(entry[f], entry[f + 1]):
+                out[moment[e]] -= coefficient[e] * mass[i, y]
+
+
+@inner
+def _move_rows(
+    first: Ints,
+    second: Ints,
+    weight: Floats,
+    pull: Floats,
+    sigma: float,
+    centre: Floats,
+    rates: Floats,
+    mass: Floats,
+) -> float:
+    """Rates that receive most, near the centre; their mass on nodes is added."""
+    n = pull.shape[1]
+    v = np.empty(n)
+    total, half = 0.0, 0.5 / sigma
+    for p in range(len(weight)):
+        i, j, w = first[p], second[p], weight[p]
+        largest, next_largest = -np.inf, -np.inf
+        for y in range(n):
+            v[y] = centre[p, y] + sigma * (pull[i, y] + pull[j, y])
+            if v[y] > largest:
+                largest, next_largest = v[y], largest
+            elif v[y] > next_largest:
+                next_largest = v[y]
+        # Most rows have a single outcome: no threshold has to be looked for.
+        threshold = largest - 1.0
+        if next_largest > threshold:
+            threshold = simplex_threshold(v, n)
+        value = 0.0
+        for y in range(n):
+            rate = max(v[y] - threshold, 0.0)
+            rates[p, y] = rate
+            value -= (rate - centre[p, y]) ** 2 * half
+            if rate > 0:
+                value += rate * (pull[i, y] + pull[j, y])
+                mass[i, y] += w * rate
+                mass[j, y] += w * rate
+        total += w * value
+    return total
+
+
+@inner
+def _move_errors(book: Book, x: Floats, sigma: float, at: Place) -> float:
+    """What stays wrong with every moment, at the price of its limits."""
+    total = 0.0
+    for m in range(len(x)):
+        pace = sigma * book.scale[m]
+        v = x[m] + at.error_centre[m] / pace
+        limited = min(max(v, book.low[m]), book.high[m])
+        z = 0.0
+        if limited != v:
+            z = pace * (v - limited)
+            total += (limited - x[m]) * z
+        total += (z - at.error_centre[m]) ** 2 / (2 * pace)
+        at.error[m] = z
+        at.gradient[m] -= z
+    return total
+
+
+@inner
+def _move_shifts(bets: Bets, x: Floats, sigma: float, at: Place) -> float:
+    """Shifts of mass where a payoff is at its limit, added to the nodes."""
+    total, n = 0.0, at.pull.shape[1]
+    for o in range(len(bets.mass)):
+        i, pace = bets.node[o], sigma * bets.mass[o]
+        price, shifted = 0.0, 0.0
+        for e in range(bets.start[o], bets.start[o + 1]):
+            price += bets.stated[e] * x[bets.moment[e]]
+        for y in range(n):
+            payoff, centre = at.pull[i, y] - price, at.shift_centre[o, y]
+            v = centre + pace * payoff
+            s = max(v - pace, 0.0) + min(v + pace, 0.0)
+            at.shift[o, y] = s
+            at.mass[i, y] += s
+            shifted += s
+            total += abs(s) - payoff * s + (s - centre) ** 2 / (2 * pace)
+        for e in range(bets.start[o], bets.start[o + 1]):
+            at.gradient[bets.moment[e]] += bets.stated[e] * shifted
+    return total
+
+
+@inner
+def evaluate(book: Book, bets: Bets, x: Floats, sigma: float, at: Place) -> float:
+    """The concave dual of one proximal step, and its gradient."""
+    for i in range(len(at.pull)):
+        for y in range(at.pull.shape[1]):
+            at.pull[i, y] = book.barred[i, y]
+            at.mass[i, y] = 0.0
+    spread(book.entry, book.moment, book.coefficient, x, at.pull)
+    value = -_move_rows(
+        book.first,
+        book.second,
+        book.weight,
+        at.pull,
+        sigma,
+        at.centre,
+        at.rates,
+        at.mass,
+    )
+    for m in range(len(x)):
+        at.gradient[m] = book.target[m]
+        value += x[m] * book.target[m]
+    value += _move_shifts(bets, x, sigma, at)
+    collect(book.entry, book.moment, book.coefficient, at.mass, at.gradient)
+    return value + _move_errors(book, x, sigma, at)
