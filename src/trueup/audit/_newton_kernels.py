@@ -19,7 +19,7 @@ _BACK = 0.3
 _LEAST_STEP = 1e-4
 _MOST_PRODUCTS = 500
 _MOST_DAMPING, _LEAST_DAMPING = 1e3, 1e-6
-_EXACT = 1e-12
+_EXACT = 1e-11
 """Residual below which nothing but rounding is left."""
 
 
@@ -79,6 +79,8 @@ def settle(
         tolerance = min(0.1, np.sqrt(residual))
         n_products += _solve(book, bets, at, active, n_rows, sigma, work, tolerance)
         value, length = _advance(book, bets, at, work, sigma, value)
+        if length < _LEAST_STEP:  # rounding: the dual does not rise any more
+            break
         if length < 1:
             damping = min(damping * 4, _MOST_DAMPING)
         else:

@@ -104,6 +104,26 @@ def collect(
 
 
 @inner
+def _threshold_of_four(v: Floats) -> float:
+    """The same as ``simplex_threshold``, twice as fast: sorted without a branch.
+
+    Of the thresholds that one, two, three or four outcomes would have alone the
+    largest is right.
+    """
+    a, b = (v[0], v[1]) if v[0] > v[1] else (v[1], v[0])
+    c, d = (v[2], v[3]) if v[2] > v[3] else (v[3], v[2])
+    a, c = (a, c) if a > c else (c, a)
+    b, d = (b, d) if b > d else (d, b)
+    b, c = (b, c) if b > c else (c, b)
+    threshold, total = a - 1.0, a + b - 1.0
+    threshold = 0.5 * total if 0.5 * total > threshold else threshold
+    total += c
+    threshold = total / 3.0 if total / 3.0 > threshold else threshold
+    total += d
+    return 0.25 * total if 0.25 * total > threshold else threshold
+
+
+@inner
 def _move_rows(
     first: Ints,
     second: Ints,
@@ -120,26 +140,18 @@ def _move_rows(
     total, half = 0.0, 0.5 / sigma
     for p in range(len(weight)):
         i, j, w = first[p], second[p], weight[p]
-        largest, next_largest = -np.inf, -np.inf
         for y in range(n):
             v[y] = centre[p, y] + sigma * (pull[i, y] + pull[j, y])
-            if v[y] > largest:
-                largest, next_largest = v[y], largest
-            elif v[y] > next_largest:
-                next_largest = v[y]
-        # Most rows have a single outcome: no threshold has to be looked for.
-        threshold = largest - 1.0
-        if next_largest > threshold:
-            threshold = simplex_threshold(v, n)
+        threshold = _threshold_of_four(v) if n == 4 else simplex_threshold(v, n)
         value = 0.0
         for y in range(n):
-            rate = max(v[y] - threshold, 0.0)
+            rate = v[y] - threshold
+            rate = rate if rate > 0 else 0.0
+            moved = rate - centre[p, y]
+            value += rate * (pull[i, y] + pull[j, y]) - moved * moved * half
             rates[p, y] = rate
-            value -= (rate - centre[p, y]) ** 2 * half
-            if rate > 0:
-                value += rate * (pull[i, y] + pull[j, y])
-                mass[i, y] += w * rate
-                mass[j, y] += w * rate
+            mass[i, y] += w * rate
+            mass[j, y] += w * rate
         total += w * value
     return total
 

@@ -27,7 +27,7 @@ _MOST_PRODUCTS = 40_000
 """With the curvature, over all steps: a search that needs more is given up."""
 _ACCURACY = 0.1
 """Residual at which a proximal step ends, relative to how far it moved."""
-_NEAR = 1e-6
+_NEAR = 1e-7
 """Residual and speed below which trades are worth judging."""
 _FIRST_SIGMA, _LEAST_SIGMA, _LARGEST_SIGMA = 1.0, 0.1, 1e5
 _FIRST_DAMPING = 1e-2
