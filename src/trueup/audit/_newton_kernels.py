@@ -19,8 +19,8 @@ _BACK = 0.3
 _LEAST_STEP = 1e-4
 _MOST_PRODUCTS = 500
 _MOST_DAMPING, _LEAST_DAMPING = 1e3, 1e-6
-_EXACT = 1e-11
-"""Residual below which nothing but rounding is left."""
+_EXACT, _NEARLY_EXACT = 1e-11, 1e-8
+"""Residuals below which nothing but rounding is left, surely and maybe."""
 
 
 class Active(NamedTuple):
@@ -60,16 +60,19 @@ def settle(
 ) -> tuple[float, float, float, int, int]:
     """Solve one proximal step by Newton's method on its dual.
 
-    Ends when the residual is below ``accuracy`` times the move of everything else.
+    Ends when the residual is below ``accuracy`` times the move of everything else, and
+    below the speed of that move: in long steps it would be all that is wrong.
     Returns both, the damping to go on with, and the numbers of Newton steps and of
     products with the curvature.
     """
     value = evaluate(book, bets, at.x, sigma, at)
-    n_products = 0
+    n_products, least = 0, min(accuracy, 1.0 / sigma)
     for n_steps in range(most + 1):
         residual = _norm(at.gradient, book.scale)
         moved = _moved(book, bets, at)
-        if residual <= max(accuracy * moved, _EXACT) or n_steps == most:
+        if residual <= _EXACT or n_steps == most:
+            break
+        if residual <= least * moved and n_steps > 0:
             break
         n_rows = _gather(book, at.rates, active)
         for m in range(len(at.x)):
@@ -79,8 +82,8 @@ def settle(
         tolerance = min(0.1, np.sqrt(residual))
         n_products += _solve(book, bets, at, active, n_rows, sigma, work, tolerance)
         value, length = _advance(book, bets, at, work, sigma, value)
-        if length < _LEAST_STEP:  # rounding: the dual does not rise any more
-            break
+        if length < _LEAST_STEP and residual < _NEARLY_EXACT:
+            break  # rounding: the dual does not rise any more
         if length < 1:
             damping = min(damping * 4, _MOST_DAMPING)
         else:

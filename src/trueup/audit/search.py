@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 _MOST_STEPS = 150
 _MOST_NEWTON = 40
-_MOST_PRODUCTS = 40_000
+_MOST_PRODUCTS = 100_000
 """With the curvature, over all steps: a search that needs more is given up."""
 _ACCURACY = 0.1
 """Residual at which a proximal step ends, relative to how far it moved."""
 _NEAR = 1e-7
 """Residual and speed below which trades are worth judging."""
-_FIRST_SIGMA, _LEAST_SIGMA, _LARGEST_SIGMA = 1.0, 0.1, 1e5
+_FIRST_SIGMA, _LEAST_SIGMA, _LARGEST_SIGMA = 1.0, 0.1, 1e3
 _FIRST_DAMPING = 1e-2
 _BARRED = -1e9
 
@@ -37,13 +37,12 @@ _BARRED = -1e9
 def trades(pair: Pair, limits: Limits) -> Iterator[Trade]:
     """Ever better trades within the limits; the last one where it gives up."""
     run = _Search(pair, limits)
-    for _ in range(_MOST_STEPS):
+    is_last = False
+    while not is_last:
         run.step()
-        is_last = run.n_products > _MOST_PRODUCTS
+        is_last = run.n_steps == _MOST_STEPS or run.n_products > _MOST_PRODUCTS
         if run.is_near or is_last:
             yield run.trade()
-        if is_last:
-            return
 
 
 class _Search:
