@@ -65,11 +65,10 @@ def settle(
     Returns both, the damping to go on with, and the numbers of Newton steps and of
     products with the curvature.
     """
-    value = evaluate(book, bets, at.x, sigma, at)
+    value, moved = evaluate(book, bets, at.x, sigma, at)
     n_products, least = 0, min(accuracy, 1.0 / sigma)
     for n_steps in range(most + 1):
         residual = _norm(at.gradient, book.scale)
-        moved = _moved(book, bets, at)
         if residual <= _EXACT or n_steps == most:
             break
         if residual <= least * moved and n_steps > 0:
@@ -81,7 +80,7 @@ def settle(
         _diagonal(book, bets, at, active, n_rows, sigma, work)
         tolerance = min(0.1, np.sqrt(residual))
         n_products += _solve(book, bets, at, active, n_rows, sigma, work, tolerance)
-        value, length = _advance(book, bets, at, work, sigma, value)
+        value, moved, length = _advance(book, bets, at, work, sigma, value)
         if length < _LEAST_STEP and residual < _NEARLY_EXACT:
             break  # rounding: the dual does not rise any more
         if length < 1:
@@ -94,8 +93,8 @@ def settle(
 @inner
 def _advance(
     book: Book, bets: Bets, at: Place, work: Work, sigma: float, value: float
-) -> tuple[float, float]:
-    """Go along the step until the dual rises enough; its value and the length."""
+) -> tuple[float, float, float]:
+    """Go along the step until the dual rises enough; its value, move and length."""
     slope = 0.0
     for m in range(len(at.x)):
         slope += work.step[m] * work.gradient[m]
@@ -103,13 +102,13 @@ def _advance(
     while True:
         for m in range(len(at.x)):
             work.trial[m] = at.x[m] + length * work.step[m]
-        reached = evaluate(book, bets, work.trial, sigma, at)
+        reached, moved = evaluate(book, bets, work.trial, sigma, at)
         rounding = 1e-15 * (1 + abs(value))
         enough = value + 1e-4 * length * slope - rounding
         if reached >= enough or length < _LEAST_STEP:
             for m in range(len(at.x)):
                 at.x[m] = work.trial[m]
-            return reached, length
+            return reached, moved, length
         length *= _BACK
 
 
@@ -297,20 +296,4 @@ def _norm(gradient: Floats, scale: Floats) -> float:
     total = 0.0
     for m in range(len(gradient)):
         total += gradient[m] ** 2 / scale[m]
-    return np.sqrt(total)
-
-
-@inner
-def _moved(book: Book, bets: Bets, at: Place) -> float:
-    """How far rates, errors and shifts are from their centres, in the mean."""
-    total = 0.0
-    for p in range(len(book.weight)):
-        for y in range(at.rates.shape[1]):
-            total += book.weight[p] * (at.rates[p, y] - at.centre[p, y]) ** 2
-    for m in range(len(at.x)):
-        total += (at.error[m] - at.error_centre[m]) ** 2 / book.scale[m]
-    for o in range(len(bets.mass)):
-        for y in range(at.shift.shape[1]):
-            moved = at.shift[o, y] - at.shift_centre[o, y]
-            total += moved**2 / bets.mass[o]
     return np.sqrt(total)

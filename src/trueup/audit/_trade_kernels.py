@@ -133,33 +133,37 @@ def _move_rows(
     centre: Floats,
     rates: Floats,
     mass: Floats,
-) -> float:
-    """Rates that receive most, near the centre; their mass on nodes is added."""
+) -> tuple[float, float]:
+    """Rates that receive most, near the centre; their mass on nodes is added.
+
+    Returns what they receive and how far they are from the centre, squared.
+    """
     n = pull.shape[1]
     v = np.empty(n)
-    total, half = 0.0, 0.5 / sigma
+    received, travelled = 0.0, 0.0
     for p in range(len(weight)):
         i, j, w = first[p], second[p], weight[p]
         for y in range(n):
             v[y] = centre[p, y] + sigma * (pull[i, y] + pull[j, y])
         threshold = _threshold_of_four(v) if n == 4 else simplex_threshold(v, n)
-        value = 0.0
+        value, squares = 0.0, 0.0
         for y in range(n):
             rate = v[y] - threshold
             rate = rate if rate > 0 else 0.0
-            moved = rate - centre[p, y]
-            value += rate * (pull[i, y] + pull[j, y]) - moved * moved * half
+            value += rate * (pull[i, y] + pull[j, y])
+            squares += (rate - centre[p, y]) ** 2
             rates[p, y] = rate
             mass[i, y] += w * rate
             mass[j, y] += w * rate
-        total += w * value
-    return total
+        received += w * value
+        travelled += w * squares
+    return received, travelled
 
 
 @inner
-def _move_errors(book: Book, x: Floats, sigma: float, at: Place) -> float:
+def _move_errors(book: Book, x: Floats, sigma: float, at: Place) -> tuple[float, float]:
     """What stays wrong with every moment, at the price of its limits."""
-    total = 0.0
+    total, travelled = 0.0, 0.0
     for m in range(len(x)):
         pace = sigma * book.scale[m]
         v = x[m] + at.error_centre[m] / pace
@@ -168,16 +172,16 @@ def _move_errors(book: Book, x: Floats, sigma: float, at: Place) -> float:
         if limited != v:
             z = pace * (v - limited)
             total += (limited - x[m]) * z
-        total += (z - at.error_centre[m]) ** 2 / (2 * pace)
+        travelled += (z - at.error_centre[m]) ** 2 / book.scale[m]
         at.error[m] = z
         at.gradient[m] -= z
-    return total
+    return total, travelled
 
 
 @inner
-def _move_shifts(bets: Bets, x: Floats, sigma: float, at: Place) -> float:
+def _move_shifts(bets: Bets, x: Floats, sigma: float, at: Place) -> tuple[float, float]:
     """Shifts of mass where a payoff is at its limit, added to the nodes."""
-    total, n = 0.0, at.pull.shape[1]
+    total, travelled, n = 0.0, 0.0, at.pull.shape[1]
     for o in range(len(bets.mass)):
         i, pace = bets.node[o], sigma * bets.mass[o]
         price, shifted = 0.0, 0.0
@@ -190,21 +194,27 @@ def _move_shifts(bets: Bets, x: Floats, sigma: float, at: Place) -> float:
             at.shift[o, y] = s
             at.mass[i, y] += s
             shifted += s
-            total += abs(s) - payoff * s + (s - centre) ** 2 / (2 * pace)
+            total += abs(s) - payoff * s
+            travelled += (s - centre) ** 2 / bets.mass[o]
         for e in range(bets.start[o], bets.start[o + 1]):
             at.gradient[bets.moment[e]] += bets.stated[e] * shifted
-    return total
+    return total, travelled
 
 
 @inner
-def evaluate(book: Book, bets: Bets, x: Floats, sigma: float, at: Place) -> float:
-    """The concave dual of one proximal step, and its gradient."""
+def evaluate(
+    book: Book, bets: Bets, x: Floats, sigma: float, at: Place
+) -> tuple[float, float]:
+    """The concave dual of one proximal step, and its gradient.
+
+    Also how far rates, errors and shifts are from their centres, in the mean.
+    """
     for i in range(len(at.pull)):
         for y in range(at.pull.shape[1]):
             at.pull[i, y] = book.barred[i, y]
             at.mass[i, y] = 0.0
     spread(book.entry, book.moment, book.coefficient, x, at.pull)
-    value = -_move_rows(
+    received, travelled = _move_rows(
         book.first,
         book.second,
         book.weight,
@@ -214,9 +224,13 @@ def evaluate(book: Book, bets: Bets, x: Floats, sigma: float, at: Place) -> floa
         at.rates,
         at.mass,
     )
+    value = -received
     for m in range(len(x)):
         at.gradient[m] = book.target[m]
         value += x[m] * book.target[m]
-    value += _move_shifts(bets, x, sigma, at)
+    for_shifts, shifted = _move_shifts(bets, x, sigma, at)
     collect(book.entry, book.moment, book.coefficient, at.mass, at.gradient)
-    return value + _move_errors(book, x, sigma, at)
+    for_errors, changed = _move_errors(book, x, sigma, at)
+    travelled += shifted + changed
+    value += for_shifts + for_errors + travelled / (2 * sigma)
+    return value, np.sqrt(travelled)

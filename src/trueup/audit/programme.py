@@ -31,8 +31,6 @@ SMALL = 4_000
 """Outcome rates up to which a table is left to Clarabel."""
 GAP = 1e-9
 """Between what a trade is certified to earn and what any trade can."""
-_PATIENCE = 2
-"""Trades that are judged once one has reached the gap."""
 _ROUNDS = 20
 """Of adding caps; each adds at least one, in practice four rounds add all."""
 
@@ -132,7 +130,7 @@ class Programme(ABC):
         return GAP * max(1.0, *largest)
 
     def _search(self) -> Proof | None:
-        best, left = None, _PATIENCE
+        best = None
         for trade in trades(self.pair, self.limits):
             proof = self.judge(trade)
             if not np.isfinite(proof.upper):
@@ -140,8 +138,6 @@ class Programme(ABC):
             if best is None or proof.gap < best.gap:
                 best = proof
             if best.gap <= self._gap_wanted:
-                left -= 1
-            if left == 0 or best.gap <= 0.1 * self._gap_wanted:
                 break
         return best
 

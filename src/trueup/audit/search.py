@@ -29,8 +29,8 @@ _ACCURACY = 0.1
 """Residual at which a proximal step ends, relative to how far it moved."""
 _NEAR = 1e-7
 """Residual and speed below which trades are worth judging."""
-_FIRST_SIGMA, _LEAST_SIGMA, _LARGEST_SIGMA = 1.0, 0.1, 1e3
-_FIRST_DAMPING = 1e-2
+_FIRST_SIGMA, _LEAST_SIGMA, _LARGEST_SIGMA = 1.5, 0.1, 1e3
+_FIRST_DAMPING = 0.1
 _BARRED = -1e9
 
 
