@@ -13,11 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from trueup._render import json_number
 from trueup._validate import Floats, Ints
 from trueup.audit._render import Shown, Table, number
 from trueup.audit.contracts import Contracts
 from trueup.audit.pair import Pair, Side
 from trueup.audit.programme import Programme, Stakes, balance, pull_entries
+from trueup.audit.reach import most_earned
+from trueup.audit.trade import Limits, Proof, Trade, price_entries
 from trueup.solve.model import Block, ConicModel
 
 _DUST = 1e-7
@@ -31,6 +34,18 @@ _SURE = "The profit is sure whatever the outcomes, on average over the items."
 
 class _BoundedPayoffs(Programme):
     """Trades that never pay or cost more than one."""
+
+    @property
+    def limits(self) -> Limits:
+        first, second = (
+            np.full(side.moments.n_rows, np.inf) for side in self.pair.sides
+        )
+        return Limits((first, second), payoffs=True)
+
+    def judge(self, trade: Trade) -> Proof:
+        profit = _contracts(self.pair, trade).profit
+        upper = max(most_earned(self.pair, trade.rates), profit)
+        return Proof(trade, profit, upper, trade.rates)
 
     def limit(self, model: ConicModel, reference: Stakes, primary: Stakes) -> None:
         for stakes in (reference, primary):
@@ -52,19 +67,10 @@ def _limit_payoffs(model: ConicModel, stakes: Stakes, sign: float) -> Block:
 
 
 def _price_entries(side: Side, n_outcomes: int) -> tuple[Ints, Ints, Floats]:
-    """What every moment of an offer's cell is stated to be, for each outcome."""
-    moments, offers = side.moments, side.offers
-    row_of = np.full((moments.n_cells, len(side.reading.equality)), -1)
-    row_of[moments.cell_of_row, moments.slot_of_row] = np.arange(moments.n_rows)
-    rows = row_of[moments.cell_of_node[offers.node]]
-    offer, slot = np.nonzero(rows >= 0)
-    stated = side.reading.targets[offers.report[offer], slot]
+    """The price of every offer, for each outcome."""
+    offer, row, stated = price_entries(side)
     place = (offer[:, None] * n_outcomes + np.arange(n_outcomes)).ravel()
-    return (
-        place,
-        np.repeat(rows[offer, slot], n_outcomes),
-        np.repeat(stated, n_outcomes),
-    )
+    return place, np.repeat(row, n_outcomes), np.repeat(stated, n_outcomes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +88,8 @@ class Arbitrage(Shown):
     contracts
         The bets, largest contribution first; ``contracts(margin=...)`` pays each
         predictor to accept.
+    upper
+        No zero-trades within [-1, 1] earn more; see :attr:`gap`.
 
     Examples
     --------
@@ -96,6 +104,17 @@ class Arbitrage(Shown):
     """
 
     contracts: Contracts
+    upper: float = np.inf
+    engine: str = ""
+    """Who found the trades; nothing above rests on it."""
+
+    @property
+    def gap(self) -> float:
+        """How much more other trades could at most earn.
+
+        Infinite where the bound has no closed form: with answers pooled under caps.
+        """
+        return self.upper - self.value
 
     @property
     def value(self) -> float:
@@ -118,6 +137,7 @@ class Arbitrage(Shown):
         """The arbitrage as one JSON object."""
         return {
             "value": self.value,
+            "upper": json_number(self.upper),
             "largest_margin": self.contracts.largest_margin,
             "contracts": [one.to_dict() for one in self.contracts],
         }
@@ -131,17 +151,22 @@ class Arbitrage(Shown):
 
 def find_arbitrage(pair: Pair) -> Arbitrage:
     """The best zero-trades within [-1, 1], as contracts that keep what they promise."""
-    trade = _BoundedPayoffs(pair).solve()
-    multipliers = (trade.reference, trade.primary)
-    payoffs = tuple(
+    found = _BoundedPayoffs(pair).solve()
+    contracts = _contracts(pair, found.trade)
+    if contracts.profit <= _DUST:
+        nothing = [
+            np.zeros((len(side.offers.node), pair.shape[1])) for side in pair.sides
+        ]
+        contracts = Contracts(pair, (nothing[0], nothing[1]), found.rates)
+    return Arbitrage(contracts, found.upper, found.trade.engine)
+
+
+def _contracts(pair: Pair, trade: Trade) -> Contracts:
+    first, second = (
         _within_one(side, one)
-        for side, one in zip(pair.sides, multipliers, strict=True)
+        for side, one in zip(pair.sides, (trade.reference, trade.primary), strict=True)
     )
-    contracts = Contracts(pair, (payoffs[0], payoffs[1]), trade.rates)
-    if contracts.profit > _DUST:
-        return Arbitrage(contracts)
-    nothing = tuple(np.zeros_like(one) for one in payoffs)
-    return Arbitrage(Contracts(pair, (nothing[0], nothing[1]), trade.rates))
+    return Contracts(pair, (first, second), trade.rates)
 
 
 def _within_one(side: Side, multipliers: Floats) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,14 +13,8 @@ from trueup._validate import Bools, Floats
 from trueup.audit import _render
 from trueup.audit._render import Shown, Table, number, percent
 from trueup.audit.pair import Pair, Side
-from trueup.audit.programme import (
-    Programme,
-    Stakes,
-    Trade,
-    balance,
-    limit_stakes,
-    sure_profit,
-)
+from trueup.audit.programme import Programme, Stakes, balance, limit_stakes
+from trueup.audit.trade import Limits, Proof, Trade, sure_profit
 from trueup.core.reports import AnswerConfidence
 from trueup.solve.model import ConicModel
 from trueup.solve.rounding import round_to_witness
@@ -39,10 +33,26 @@ class BreakEven:
     """Attained by ``rates``."""
     rates: Floats | None
     """(rows, K) rates that fit every primary report exactly; None if none can."""
+    engine: str = ""
+    """Who found it."""
 
 
 class _LeastReferenceError(Programme):
     """Stakes up to one against the reference, any against the primary."""
+
+    @property
+    def limits(self) -> Limits:
+        reference, primary = (side.moments for side in self.pair.sides)
+        free = np.where(_idle(self.pair.primary), 0.0, np.inf)
+        return Limits((np.ones(reference.n_rows), free), excluded=~primary.allowed)
+
+    def judge(self, trade: Trade) -> Proof:
+        pair = self.pair
+        bound = sure_profit(pair, trade, ~pair.primary.moments.allowed)
+        anchors = pair.reference.moments.anchors
+        rates = round_to_witness(pair.mirrored(), trade.rates, anchors).outcome_rates
+        upper = float(pair.errors(rates)[0].sum())
+        return Proof(trade, min(bound.break_even, upper), upper, rates)
 
     def limit(self, model: ConicModel, reference: Stakes, primary: Stakes) -> None:
         limit_stakes(model, reference, 1.0)
@@ -72,18 +82,33 @@ def pair_break_even(pair: Pair) -> BreakEven:
     """The smallest budget at which some truth calibrates every primary report."""
     if pair.impossible.any():
         return BreakEven(np.inf, np.inf, None)
-    excluded = ~pair.primary.moments.allowed[pair.primary.node]
-    trade = _LeastReferenceError(pair, excluded).solve()
-    bound = sure_profit(pair, trade, excluded)
-    mirrored = pair.mirrored()
-    anchors = pair.reference.moments.anchors
-    rates = round_to_witness(mirrored, trade.rates, anchors).outcome_rates
-    upper = float(pair.errors(rates)[0].sum())
-    return BreakEven(min(bound.break_even, upper), upper, rates)
+    found = _LeastReferenceError(pair).solve()
+    return BreakEven(found.lower, found.upper, found.rates, found.trade.engine)
 
 
 class _LeastError(Programme):
     """A limited stake on every moment of both sides."""
+
+    @property
+    def limits(self) -> Limits:
+        first, second = (
+            np.full(side.moments.n_rows, price_of(side)) for side in self.pair.sides
+        )
+        return Limits((first, second))
+
+    def judge(self, trade: Trade) -> Proof:
+        pair = self.pair
+        first, second = (price_of(side) for side in pair.sides)
+        within = replace(
+            trade,
+            reference=np.clip(trade.reference, -first, first),
+            primary=np.clip(trade.primary, -second, second),
+        )
+        bound = sure_profit(pair, within)
+        lower = max(bound.base - bound.rounding, 0.0)
+        wrong = pair.errors(trade.rates)
+        upper = first * float(wrong[0].sum()) + second * float(wrong[1].sum())
+        return Proof(within, lower, max(upper, lower), trade.rates)
 
     def limit(self, model: ConicModel, reference: Stakes, primary: Stakes) -> None:
         for stakes in (reference, primary):
@@ -152,6 +177,8 @@ class Nearest(Shown):
     outcome_rates: Floats
     """(pairs of the joint table, K)."""
     moves: tuple[Move, ...]
+    engine: str = ""
+    """Who found it; nothing above rests on it."""
 
     @property
     def gap(self) -> float:
@@ -210,26 +237,19 @@ class Nearest(Shown):
 
 def nearest_pair(pair: Pair) -> Nearest:
     """The truth under which both predictors together are least wrong."""
-    trade = _LeastError(pair).solve()
-    limits = [price_of(side) for side in pair.sides]
-    clipped = Trade(
-        np.clip(trade.reference, -limits[0], limits[0]),
-        np.clip(trade.primary, -limits[1], limits[1]),
-        trade.rates,
-    )
-    bound = sure_profit(pair, clipped)
-    lower = max(bound.base - bound.rounding, 0.0)
-    errors = pair.errors(trade.rates)
-    upper = sum(
-        limit * float(error.sum()) for limit, error in zip(limits, errors, strict=True)
-    )
+    found = _LeastError(pair).solve()
     moves: list[Move] = []
-    if lower > 0:
+    if found.lower > 0:
+        errors = pair.errors(found.rates)
         for side, error in zip(pair.sides, errors, strict=True):
-            moves += _moves(pair, side, price_of(side) * error, trade.rates)
+            moves += _moves(pair, side, price_of(side) * error, found.rates)
     moves.sort(key=lambda move: -move.contribution)
     return Nearest(
-        lower, max(upper, lower), trade.rates[pair.row_of_pair], tuple(moves)
+        found.lower,
+        found.upper,
+        found.rates[pair.row_of_pair],
+        tuple(moves),
+        found.trade.engine,
     )
 
 

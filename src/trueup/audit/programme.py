@@ -13,30 +13,26 @@ truth that is hardest to earn from.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from trueup._arrays import group_sums
 from trueup._validate import Bools, Floats, Ints
 from trueup.audit.pair import Pair, Side
+from trueup.audit.search import trades
+from trueup.audit.trade import Limits, Proof, Trade
 from trueup.core.simplex import normalise_rows
-from trueup.solve.certificate import ROUNDING, Bound, certified_minimum
+from trueup.errors import SolverError
 from trueup.solve.lazily import all_but_caps
 from trueup.solve.model import Block, ConicModel, Solution
 
+SMALL = 4_000
+"""Outcome rates up to which a table is left to Clarabel."""
+GAP = 1e-9
+"""Between what a trade is certified to earn and what any trade can."""
 _ROUNDS = 20
 """Of adding caps; each adds at least one, in practice four rounds add all."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Trade:
-    """Multipliers of both sides, and rates from the dual; nothing here is trusted."""
-
-    reference: Floats
-    primary: Floats
-    rates: Floats
-    """(rows, K) estimate of the truth that is hardest to earn from."""
 
 
 @dataclass(slots=True, eq=False)
@@ -81,17 +77,72 @@ class Stakes:
 class Programme(ABC):
     """The most profitable trade among those that count."""
 
-    def __init__(self, pair: Pair, excluded: Bools | None = None) -> None:
+    def __init__(self, pair: Pair) -> None:
         self.pair = pair
-        self.excluded = excluded
-        """(rows, K) outcomes that need not be hedged."""
+
+    @property
+    @abstractmethod
+    def limits(self) -> Limits:
+        """Which trades count."""
 
     @abstractmethod
     def limit(self, model: ConicModel, reference: Stakes, primary: Stakes) -> None:
-        """Say which trades count."""
+        """Say the same to a model."""
 
-    def solve(self) -> Trade:
-        """Find the best trade.
+    @abstractmethod
+    def judge(self, trade: Trade) -> Proof:
+        """What a trade proves, recomputed from its multipliers and its rates."""
+
+    def solve(self) -> Proof:
+        """Find the best trade, by our own search or with Clarabel.
+
+        Small tables are left to Clarabel, which needs no compiled loops to be loaded,
+        and so is whatever the search does not bring within the gap asked for.
+        """
+        own = self._search() if self._is_large else None
+        if own is not None and own.gap <= self._gap_wanted:
+            return own
+        try:
+            other = self.judge(self._by_clarabel())
+        except SolverError:
+            if own is None:
+                raise
+            return own
+        if own is None:
+            return other
+        if own.gap < other.gap:
+            return own
+        told = f"{other.trade.engine} (after {own.trade.engine})"
+        return replace(other, trade=replace(other.trade, engine=told))
+
+    @property
+    def _is_large(self) -> bool:
+        n_rows, n_outcomes = self.pair.shape
+        return n_rows * n_outcomes > SMALL
+
+    @property
+    def _gap_wanted(self) -> float:
+        """In units of the outcome, where errors are measured in those."""
+        largest = [
+            float(np.abs(side.moments.coefficient).max(initial=0.0))
+            for side in self.pair.sides
+        ]
+        return GAP * max(1.0, *largest)
+
+    def _search(self) -> Proof | None:
+        best = None
+        for trade in trades(self.pair, self.limits):
+            proof = self.judge(trade)
+            if not np.isfinite(proof.upper):
+                return None
+            if best is None or proof.gap < best.gap:
+                best = proof
+            if best.gap <= self._gap_wanted:
+                break
+        return best
+
+    def _by_clarabel(self) -> Trade:
+        """Find the best trade as a conic programme.
 
         Caps come in as they are needed: of thousands a few dozen matter, and the
         factorisation is several times faster without the others. A cap is needed
@@ -121,7 +172,8 @@ class Programme(ABC):
             _stakes(model, side, chosen)
             for side, chosen in zip(pair.sides, staked, strict=True)
         ]
-        place, ceiling = _add_profit(model, pair, stakes, self.excluded)
+        excluded = self.limits.excluded
+        place, ceiling = _add_profit(model, pair, stakes, excluded)
         self.limit(model, *stakes)
         solution = model.solve()
         mass = np.where(place >= 0, solution.dual(ceiling)[place], 0.0)
@@ -137,7 +189,8 @@ class Programme(ABC):
             for one in stakes
         ]
         rates = normalise_rows(np.maximum(mass, 1e-300))
-        return Trade(multipliers[0], multipliers[1], rates), slopes
+        told = f"clarabel: {solution.status}"
+        return Trade(multipliers[0], multipliers[1], rates, told), slopes
 
 
 def _threshold(side: Side) -> Floats:
@@ -162,7 +215,7 @@ def _add_profit(
     n_rows, n_outcomes = pair.shape
     hedged = np.ones((n_rows, n_outcomes), dtype=bool)
     if excluded is not None:
-        hedged &= ~excluded
+        hedged &= ~excluded[pair.primary.node]
     place = np.full(hedged.shape, -1)
     place[hedged] = np.arange(int(hedged.sum()))
     row, outcome = np.nonzero(hedged)
@@ -206,29 +259,3 @@ def balance(model: ConicModel, stakes: Stakes) -> None:
     if moments.shiftable:
         entries = [(moments.cell_of_row, stakes.number, moments.target)]
         model.constrain("zero", entries, np.zeros(moments.n_cells))
-
-
-def sure_profit(pair: Pair, trade: Trade, excluded: Bools | None = None) -> Bound:
-    """What a trade earns whatever the truth, recomputed from its multipliers.
-
-    ``base`` is the profit when every claim holds; ``steepness`` is what a unit of the
-    reference's error can take away from it.
-    """
-    primary = pair.primary.signed(trade.primary)
-    against = -pair.primary.moments.pull(primary)[pair.primary.node]
-    size = float(np.abs(against).max(initial=0.0))
-    if excluded is not None:
-        against = np.where(excluded, np.inf, against)
-    bound = certified_minimum(
-        pair.reference.moments,
-        pair.rows,
-        against,
-        trade.reference,
-        reference_error=np.inf,  # every outcome counts, also those ruled out
-        size=size,
-    )
-    return Bound(
-        base=bound.base + float(primary @ pair.primary.moments.target),
-        steepness=bound.steepness,
-        rounding=ROUNDING * (1 + size + bound.steepness),
-    )

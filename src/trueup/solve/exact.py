@@ -5,9 +5,9 @@ one equality is a sort, a whole distribution or an answer with caps a transport 
 with few sinks. An error budget couples the cells through one number, the largest
 multiplier, over which the value is concave.
 
-Each form of moments is a class with one method, ``best(bound)``: the multipliers that
-are best among those not exceeding ``bound``, and how much the truth that attains the
-minimum violates the moments.
+Each form of moments is a class with two methods: ``best(bound)``, the multipliers that
+are best among those not exceeding ``bound`` and how much the truth that attains the
+minimum violates the moments; and ``truth(bound)``, that truth itself.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import numpy as np
 from trueup._arrays import group_sums
 from trueup._validate import Bools, Floats, Ints
 from trueup.core.moments import MomentRows
+from trueup.core.simplex import normalise_rows
 from trueup.errors import GapWarning
 from trueup.solve.problem import Rows
 
@@ -40,6 +41,7 @@ class CellPrograms(ABC):
     def __init__(self, moments: MomentRows, rows: Rows, gain: Floats) -> None:
         cell = moments.cell_of_node[rows.node]
         order = np.argsort(cell, kind="stable")
+        self.order = order
         self.moments = moments
         self.node = rows.node[order]
         self.cell = cell[order]
@@ -50,6 +52,23 @@ class CellPrograms(ABC):
     @abstractmethod
     def best(self, bound: float) -> Best:
         """The best multipliers of size at most ``bound``."""
+
+    @abstractmethod
+    def truth(self, bound: float) -> Floats:
+        """(rows, K) rates that attain the minimum under that bound."""
+
+    def _in_order(self, mass: Floats) -> Floats:
+        """Rates of the rows as they were given, from masses of the sorted rows."""
+        rates = np.empty_like(mass)
+        rates[self.order] = normalise_rows(mass)
+        return rates
+
+    def _cheapest(self, mass: Floats, among: Bools | None = None) -> Floats:
+        """(rows, K) masses put on each row's outcome of least gain."""
+        gain = self.gain if among is None else np.where(among, self.gain, np.inf)
+        placed = np.zeros_like(gain)
+        placed[np.arange(len(gain)), gain.argmin(axis=1)] = mass
+        return placed
 
     def size_of(self, multipliers: Floats) -> float:
         """Largest multiplier, after the free shift of a whole distribution's."""
@@ -96,6 +115,9 @@ class SingleEquality(CellPrograms):
         sort = np.lexsort((slope, self.cell[row]))
         self.edge_cell, self.edge_slope = self.cell[row][sort], slope[sort]
         self.edge_mass = (self.weight[row] * step)[sort]
+        self.edge_row, self.start = row[sort], kept[:, 0]
+        self.edge_from = kept[row, edge][sort]
+        self.edge_to = kept[row, edge + 1][sort]
         self.lowest = group_sums(self.cell, self.weight * x[:, 0], moments.n_cells)
 
     def best(self, bound: float) -> Best:
@@ -114,6 +136,27 @@ class SingleEquality(CellPrograms):
         )
         missing = np.abs(reached - moments.target[self.row_of(0)])
         return Best(multipliers, float(missing[binding].sum()))
+
+    def truth(self, bound: float) -> Floats:
+        balance, n_cells = self._balance(), self.moments.n_cells
+        clipped = np.clip(balance, -bound, bound)
+        below = np.where(
+            self.edge_slope <= clipped[self.edge_cell], self.edge_mass, 0.0
+        )
+        wanted = self.moments.target[self.row_of(0)] - self.lowest
+        taken = np.where(
+            np.abs(balance) > bound, group_sums(self.edge_cell, below, n_cells), wanted
+        )
+        before = np.cumsum(self.edge_mass) - self.edge_mass
+        first = np.searchsorted(self.edge_cell, np.arange(n_cells))
+        offset = np.append(before, 0.0)[np.minimum(first, len(before))]
+        room = taken[self.edge_cell] - (before - offset[self.edge_cell])
+        share = np.clip(room / self.edge_mass, 0.0, 1.0)
+        rates = np.zeros_like(self.gain)
+        rates[np.arange(len(rates)), self.start] = 1.0
+        np.add.at(rates, (self.edge_row, self.edge_from), -share)
+        np.add.at(rates, (self.edge_row, self.edge_to), share)
+        return self._in_order(rates)
 
     def _balance(self) -> Floats:
         """(cells,) slope of the edge on which the moment is met."""
@@ -180,13 +223,22 @@ class WholeDistribution(_Transport):
     """
 
     def best(self, bound: float) -> Best:
+        potentials, flow, booked = self._booked(bound)
+        return Best(potentials.ravel(), 2 * float(flow[booked].sum()))
+
+    def truth(self, bound: float) -> Floats:
+        _, flow, booked = self._booked(bound)
+        elsewhere = np.where(booked, flow, 0.0).sum(axis=1)
+        return self._in_order(np.where(booked, 0.0, flow) + self._cheapest(elsewhere))
+
+    def _booked(self, bound: float) -> tuple[Floats, Floats, Bools]:
+        """Potentials, flows, and which of them arrive somewhere else."""
         n_cells, n_outcomes = self.moments.n_cells, self.gain.shape[1]
         demand = self.moments.target.reshape(n_cells, n_outcomes)
-        booked = self.gain.min(axis=1, keepdims=True) + 2 * bound
-        cost = np.minimum(self.gain, booked)
+        limit = self.gain.min(axis=1, keepdims=True) + 2 * bound
+        cost = np.minimum(self.gain, limit)
         potentials, flow, _ = self.solve(cost, demand, None)
-        moved = float(flow[cost < self.gain].sum())
-        return Best(potentials.ravel(), 2 * moved)
+        return potentials, flow, cost < self.gain
 
 
 class CappedAnswer(_Transport):
@@ -198,11 +250,34 @@ class CappedAnswer(_Transport):
 
     def best(self, bound: float) -> Best:
         moments, n_outcomes = self.moments, self.gain.shape[1]
-        n_cells = moments.n_cells
-        answer = np.zeros(n_cells, dtype=np.int64)
+        cells, answer = np.arange(moments.n_cells), self._answer()
+        potentials, flow, filled = self._carried(bound, answer)
+        multipliers = np.zeros(moments.n_rows)
+        multipliers[self.row_of(0)] = potentials[cells, answer]
+        for y in range(n_outcomes):
+            capped = self.row_of(1 + y)
+            has = capped >= 0
+            multipliers[capped[has]] = np.minimum(potentials[has, y], 0)
+        violation = float(filled[cells, answer].sum() + flow[:, n_outcomes:].sum())
+        return Best(np.clip(multipliers, -bound, bound), violation)
+
+    def truth(self, bound: float) -> Floats:
+        n_outcomes = self.gain.shape[1]
+        _, flow, _ = self._carried(bound, self._answer())
+        over = flow[:, n_outcomes:].sum(axis=1)
+        return self._in_order(flow[:, :n_outcomes] + self._cheapest(over))
+
+    def _answer(self) -> Ints:
+        """(cells,) the answer whose mass is given."""
+        moments = self.moments
+        answer = np.zeros(moments.n_cells, dtype=np.int64)
         first = moments.equality[moments.row]
         answer[moments.cell_of_node[moments.node[first]]] = moments.outcome[first]
-        cells = np.arange(n_cells)
+        return answer
+
+    def _carried(self, bound: float, answer: Ints) -> tuple[Floats, Floats, Floats]:
+        moments, n_outcomes = self.moments, self.gain.shape[1]
+        cells = np.arange(moments.n_cells)
         demand = np.repeat(self.mass[:, None], n_outcomes, axis=1)
         for y in range(n_outcomes):
             capped = self.row_of(1 + y)
@@ -216,34 +291,48 @@ class CappedAnswer(_Transport):
             over = self.gain.min(axis=1, keepdims=True) + bound
             cost = np.column_stack([cost, over])
             demand = np.column_stack([demand, self.mass])
-            filler = np.column_stack([filler, np.zeros(n_cells)])
-        potentials, flow, filled = self.solve(cost, demand, filler)
-        multipliers = np.zeros(moments.n_rows)
-        multipliers[self.row_of(0)] = potentials[cells, answer]
-        for y in range(n_outcomes):
-            capped = self.row_of(1 + y)
-            has = capped >= 0
-            multipliers[capped[has]] = np.minimum(potentials[has, y], 0)
-        violation = float(filled[cells, answer].sum() + flow[:, n_outcomes:].sum())
-        return Best(np.clip(multipliers, -bound, bound), violation)
+            filler = np.column_stack([filler, np.zeros(moments.n_cells)])
+        return self.solve(cost, demand, filler)
 
 
 class QuantileCells(_Transport):
     """At most the level lies below the report, at most the rest above it."""
 
     def best(self, bound: float) -> Best:
+        potentials, flow = self._carried(bound, self._classes())
+        multipliers = np.zeros(self.moments.n_rows)
+        low, high = self.row_of(0), self.row_of(1)
+        multipliers[low] = np.minimum(potentials[:, 0] - potentials[:, 1], 0)
+        multipliers[high] = np.minimum(potentials[:, 2] - potentials[:, 1], 0)
+        violation = float(flow[:, 3:].sum())
+        return Best(np.clip(multipliers, -bound, bound), violation)
+
+    def truth(self, bound: float) -> Floats:
+        classes = self._classes()
+        _, flow = self._carried(bound, classes)
+        mass = self._cheapest(flow[:, 3:].sum(axis=1))
+        for place, mask in enumerate(classes):
+            mass += self._cheapest(flow[:, place], mask)
+        return self._in_order(mass)
+
+    def _classes(self) -> tuple[Bools, Bools, Bools]:
+        """(rows, K) outcomes below the report, at it, above it."""
         moments = self.moments
-        shape = moments.anchors.shape
-        below, up_to = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
+        below = np.zeros(moments.anchors.shape, dtype=bool)
+        up_to = np.zeros_like(below)
         is_first = moments.slot_of_row[moments.row] == 0
         below[moments.node[is_first], moments.outcome[is_first]] = True
         up_to[moments.node[~is_first], moments.outcome[~is_first]] = True
         classes = (below, up_to & ~below, ~up_to)
+        first, second, third = (mask[self.node] for mask in classes)
+        return first, second, third
+
+    def _carried(
+        self, bound: float, classes: tuple[Bools, Bools, Bools]
+    ) -> tuple[Floats, Floats]:
+        moments = self.moments
         cost = np.column_stack(
-            [
-                np.where(mask[self.node], self.gain, np.inf).min(axis=1)
-                for mask in classes
-            ]
+            [np.where(mask, self.gain, np.inf).min(axis=1) for mask in classes]
         )
         low, high = self.row_of(0), self.row_of(1)
         demand = np.column_stack(
@@ -254,11 +343,7 @@ class QuantileCells(_Transport):
             cost = np.column_stack([cost, over])
             demand = np.column_stack([demand, self.mass])
         potentials, flow, _ = self.solve(cost, demand, np.zeros_like(demand))
-        multipliers = np.zeros(moments.n_rows)
-        multipliers[low] = np.minimum(potentials[:, 0] - potentials[:, 1], 0)
-        multipliers[high] = np.minimum(potentials[:, 2] - potentials[:, 1], 0)
-        violation = float(flow[:, 3:].sum())
-        return Best(np.clip(multipliers, -bound, bound), violation)
+        return potentials, flow
 
 
 FORMS: dict[str, type[CellPrograms]] = {

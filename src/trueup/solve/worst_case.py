@@ -14,6 +14,8 @@ from trueup.solve.model import Block, ConicModel
 from trueup.solve.problem import ProjectionProblem, Rows
 
 NOTHING = Bound(base=-np.inf, steepness=0.0, rounding=0.0)
+_DISTANCES = (1e-11, 1e-9, 1e-7, 1e-5)
+"""From the best bound on multipliers, tried in turn: both sides of it are needed."""
 
 
 def worst_case(
@@ -82,16 +84,86 @@ def break_even(
     gain = (primary_losses - deployed.losses)[problem.pairs.owner]
     if not np.isfinite(gain).all() or not gain.any():
         return 0.0  # nothing gained, or a zero that any error may fill
-    moments, rows = problem.moments, problem.pairs
-    if moments.form in FORMS:
-        programs = FORMS[moments.form](moments, rows, gain)
-        multipliers = _best_ratio(programs)
-    else:
-        multipliers = _least_error_without_gain(moments, rows, gain)
-    size = float(np.abs(primary_losses).max())
+    programs = _programs(problem, gain)
+    multipliers = _breaking_even(problem, gain, programs)
+    return _certified_ratio(problem, primary_losses, gain, multipliers)
+
+
+def break_even_within(
+    problem: ProjectionProblem, primary_losses: Floats, deployed: Deployment
+) -> tuple[float, float]:
+    """The break-even of a map between two numbers, both recomputed.
+
+    The first is :func:`break_even`. The second is the reference error of a truth under
+    which nothing is gained; it is infinite where none was looked for, with moments
+    that have no programme of their own.
+    """
+    gain = (primary_losses - deployed.losses)[problem.pairs.owner]
+    if not np.isfinite(gain).all() or not gain.any():
+        return 0.0, 0.0
+    programs = _programs(problem, gain)
+    multipliers = _breaking_even(problem, gain, programs)
+    lower = _certified_ratio(problem, primary_losses, gain, multipliers)
+    rows, rates = problem.pairs, None
+    if programs is not None:
+        rates = _without_gain(programs, rows, gain, multipliers)
+    if rates is None:
+        return lower, np.inf
+    error = problem.moments.violations(problem.node_mass(rows, rates)).sum()
+    return lower, max(float(error), lower)
+
+
+def _programs(problem: ProjectionProblem, gain: Floats) -> CellPrograms | None:
+    """The programmes of the cells, where their moments have one."""
+    form = FORMS.get(problem.moments.form)
+    return None if form is None else form(problem.moments, problem.pairs, gain)
+
+
+def _breaking_even(
+    problem: ProjectionProblem, gain: Floats, programs: CellPrograms | None
+) -> Floats:
+    if programs is not None:
+        return _best_ratio(programs)
+    return _least_error_without_gain(problem.moments, problem.pairs, gain)
+
+
+def _certified_ratio(
+    problem: ProjectionProblem,
+    primary_losses: Floats,
+    gain: Floats,
+    multipliers: Floats,
+) -> float:
     return certified_minimum(
-        moments, rows, gain, multipliers, reference_error=1.0, size=size
+        problem.moments,
+        problem.pairs,
+        gain,
+        multipliers,
+        reference_error=1.0,
+        size=float(np.abs(primary_losses).max()),
     ).break_even
+
+
+def _without_gain(
+    programs: CellPrograms, rows: Rows, gain: Floats, multipliers: Floats
+) -> Floats | None:
+    """Rates under which nothing is gained, with as little reference error as possible.
+
+    At the best bound on the multipliers two truths are equally bad, one with more
+    error and one with more gain; a mixture of both gains nothing.
+    """
+    bound = programs.size_of(multipliers)
+    if bound == 0:  # nothing is gained even where the reference is right
+        bound = np.inf
+    for distance in _DISTANCES:
+        rates = [programs.truth(bound * (1 + side)) for side in (-distance, distance)]
+        gains = [float(rows.weight @ (gain * one).sum(axis=1)) for one in rates]
+        if gains[1] <= 0:
+            return rates[1]
+        if gains[0] <= 0:
+            share = gains[1] / (gains[1] - gains[0])
+            share = min(share * (1 + 1e-14) + 1e-15, 1.0)  # never short of it
+            return share * rates[0] + (1 - share) * rates[1]
+    return None
 
 
 def _best_ratio(programs: CellPrograms) -> Floats:
