@@ -11,10 +11,13 @@ from trueup.solve._curvature import Active, diagonal, gather, product
 from trueup.solve._jit import entry, inner
 from trueup.solve._newton import Conditions, Point, Table, evaluate
 from trueup.solve._prox import Atoms, Tilted
+from trueup.solve._schur import Blocks, solve_reduced
 
 _SHORTEST, _LONGEST = 0.1, 0.5
 """Of a step that went too far, what is tried next lies between these shares of it."""
 _LEAST_STEP = 1e-4
+_ROUGHLY = 0.1
+"""Share of the residual that a Newton system may be left with."""
 _MOST_PRODUCTS = 500
 _MOST_DAMPING = 1e3
 _LEAST_DAMPING = 1e-3
@@ -46,6 +49,7 @@ def maximise(
     tilted: Tilted,
     at: Point,
     active: Active,
+    blocks: Blocks,
     work: Work,
     sigma: float,
     accuracy: float,
@@ -67,10 +71,26 @@ def maximise(
         for i in range(len(at.x)):
             work.damping[i] = damping * residual * work.weight[i]
             work.gradient[i] = at.gradient[i]
-        diagonal(active, n_rows, atoms, tilted, at, sigma, work.damping, work.scale)
-        _conjugate_gradients(
-            active, n_rows, atoms, tilted, at, sigma, work, min(0.1, residual**0.5)
-        )
+        tolerance = _ROUGHLY
+        if blocks.usable:
+            solve_reduced(
+                active,
+                n_rows,
+                atoms,
+                tilted,
+                at,
+                sigma,
+                blocks,
+                work.damping,
+                work.gradient,
+                work.step,
+                tolerance,
+            )
+        else:
+            diagonal(active, n_rows, atoms, tilted, at, sigma, work.damping, work.scale)
+            _conjugate_gradients(
+                active, n_rows, atoms, tilted, at, sigma, work, tolerance
+            )
         value, length = _advance(table, given, atoms, tilted, at, work, sigma, value)
         factor = _RELEASED
         if length < 1:

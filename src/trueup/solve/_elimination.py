@@ -164,7 +164,7 @@ def factorise(plan: Plan, matrix: Floats) -> None:
         block = plan.order[v]
         n, width = plan.size[block], plan.width[block]
         panel = plan.panel[block]
-        _pivot(matrix, plan.pivot[block], n, panel, width)
+        factorise_block(matrix, plan.pivot[block], n, panel, width)
         _update_outside(plan, matrix, v, n, panel, width)
         n_core, first = 0, width
         for k in range(plan.start[v], plan.start[v + 1]):
@@ -188,7 +188,7 @@ def factorise(plan: Plan, matrix: Floats) -> None:
 
 
 @inner
-def _pivot(matrix: Floats, pivot: int, n: int, panel: int, width: int) -> None:
+def factorise_block(matrix: Floats, pivot: int, n: int, panel: int, width: int) -> None:
     """Factorise a diagonal block and divide its panel; the diagonal keeps inverses."""
     for k in range(n):
         at = pivot + k * n

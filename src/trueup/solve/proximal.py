@@ -46,7 +46,7 @@ class ProximalRun(Run):
     ) -> None:
         super().__init__(problem, loss, layout, close)
         self.before = before
-        self.space = make_workspace(layout)
+        self.space = make_workspace(layout, problem.moments)
         self.sigma, self.damping, self.n_newton = _FIRST_SIGMA, 1.0, 0
         if start is not None:
             self._resume(start)
@@ -73,6 +73,7 @@ class ProximalRun(Run):
             space.tilted,
             space.at,
             space.active,
+            space.blocks,
             space.work,
             self.sigma,
             _ACCURACY,
