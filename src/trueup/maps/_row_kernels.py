@@ -13,6 +13,7 @@ import numpy as np
 
 from trueup._validate import EXACT_SUM, ROW_SUM_TOLERANCE, Floats, Ints
 from trueup.maps._small_kernels import (
+    Places,
     add_projected_2,
     add_projected_3,
     add_projected_4,
@@ -116,7 +117,7 @@ def _tops(rows: Floats, n: int, answer: Ints, score: Floats) -> None:
 
 
 @inner
-def find_cells(edges: Floats, which: Ints, score: Floats, n: int, cell: Ints) -> None:
+def find_cells(edges: Floats, which: Ints, score: Floats, n: int, cell: Places) -> None:
     """Cell of each item: how many edges of its own row of a table it reaches.
 
     The table's width is a power of two, and infinity ends every row: halving takes the
@@ -217,7 +218,7 @@ def _onto_simplex(
 
 @inner
 def _tilt(
-    entry: Floats, slope: Floats, cell: Ints, n: int, loss: int, out: Floats
+    entry: Floats, slope: Floats, cell: Places, n: int, loss: int, out: Floats
 ) -> None:
     if loss == BRIER:
         for i in range(n):
@@ -247,7 +248,7 @@ def _tilt_ranked(
     entry: Floats,
     slopes: Floats,
     rank: Ints,
-    cell: Ints,
+    cell: Places,
     n: int,
     loss: int,
     out: Floats,
@@ -267,7 +268,7 @@ def _tilt_all(
     loss: int,
     ranked: bool,
     ranks: Ints,
-    cell: Ints,
+    cell: Places,
     slopes: Floats,
     points: Floats,
 ) -> None:
@@ -361,7 +362,6 @@ def tilt_rows(
     rows, points, ordered = np.empty(shape), np.empty(shape), np.empty(shape)
     mean, ranks = np.empty(shape), np.empty(shape, dtype=np.int64)
     partial, total, score = np.empty((8, BLOCK)), np.empty(BLOCK), np.empty(BLOCK)
-    # Without a sign an index needs no check for counting from the end.
     answer, cell = np.empty(BLOCK, dtype=np.int64), np.empty(BLOCK, dtype=np.uint64)
     rest, share = 1 - n_outcomes * floor, 1.0 / len(slopes)
     for first in range(0, n_rows, BLOCK):

@@ -7,8 +7,16 @@ same order, so the bits are the same.
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
 from trueup._validate import EXACT_SUM, ROW_SUM_TOLERANCE, Floats, Ints
 from trueup.solve._jit import inner
+
+Places: TypeAlias = NDArray[np.uint64]
+"""Numbers of cells. Without a sign an index needs no check for counting backwards."""
 
 
 @inner
@@ -52,7 +60,7 @@ def store_few(
 
 @inner
 def add_few(
-    units: Ints, n: int, like: tuple[int, ...], cell: Ints, sums: Ints
+    units: Ints, n: int, like: tuple[int, ...], cell: Places, sums: Ints
 ) -> None:
     """Add every item's report to the sums of its cell."""
     for i in range(n):
@@ -150,13 +158,11 @@ def project_4(points: Floats, n: int, total: Floats) -> None:
     """Project fours onto the simplex; ``total`` gets their sums."""
     p0, p1, p2, p3 = points[0], points[1], points[2], points[3]
     for i in range(n):
-        p0[i], p1[i], p2[i], p3[i], total[i] = _projected_4(
-            p0[i], p1[i], p2[i], p3[i]
-        )
+        p0[i], p1[i], p2[i], p3[i], total[i] = _projected_4(p0[i], p1[i], p2[i], p3[i])
 
 
 @inner
-def tilt_2(rows: Floats, slopes: Floats, cell: Ints, n: int, points: Floats) -> None:
+def tilt_2(rows: Floats, slopes: Floats, cell: Places, n: int, points: Floats) -> None:
     """Add each item's slopes to its report."""
     r0, r1, p0, p1 = rows[0], rows[1], points[0], points[1]
     s0, s1 = slopes[0], slopes[1]
@@ -167,7 +173,7 @@ def tilt_2(rows: Floats, slopes: Floats, cell: Ints, n: int, points: Floats) -> 
 
 
 @inner
-def tilt_3(rows: Floats, slopes: Floats, cell: Ints, n: int, points: Floats) -> None:
+def tilt_3(rows: Floats, slopes: Floats, cell: Places, n: int, points: Floats) -> None:
     """Add each item's slopes to its report."""
     r0, r1, r2 = rows[0], rows[1], rows[2]
     s0, s1, s2 = slopes[0], slopes[1], slopes[2]
@@ -180,7 +186,7 @@ def tilt_3(rows: Floats, slopes: Floats, cell: Ints, n: int, points: Floats) -> 
 
 
 @inner
-def tilt_4(rows: Floats, slopes: Floats, cell: Ints, n: int, points: Floats) -> None:
+def tilt_4(rows: Floats, slopes: Floats, cell: Places, n: int, points: Floats) -> None:
     """Add each item's slopes to its report."""
     r0, r1, r2, r3 = rows[0], rows[1], rows[2], rows[3]
     s0, s1, s2, s3 = slopes[0], slopes[1], slopes[2], slopes[3]

@@ -21,6 +21,7 @@ from trueup.maps._row_kernels import (
     find_cells,
     rank_rows,
 )
+from trueup.maps._small_kernels import Places
 from trueup.scale._count_kernels import folds_of, load_side
 from trueup.solve._jit import entry, inner
 
@@ -37,7 +38,7 @@ def _deploy(
     rows: Floats,
     ranked: bool,
     ranks: Ints,
-    cell: Ints,
+    cell: Places,
     slopes: Floats,
     points: Floats,
     ordered: Floats,
@@ -84,16 +85,23 @@ def _gains(
             for i in range(n):
                 gain[k, i] = base[i] - 2 * (rows[k, i] - points[k, i])
     else:
-        for k in range(len(gain)):
-            for i in range(n):
-                gain[k, i] = base[i]
+        _confidence_gains(n, rows[0], points[0], answer, base, gain)
+
+
+@inner
+def _confidence_gains(
+    n: int, old: Floats, new: Floats, answer: Ints, base: Floats, gain: Floats
+) -> None:
+    for k in range(len(gain)):
         for i in range(n):
-            gain[answer[i], i] -= 2 * (rows[0, i] - points[0, i])
+            gain[k, i] = base[i]
+    for i in range(n):
+        gain[answer[i], i] -= 2 * (old[i] - new[i])
 
 
 @inner
 def _pull_back(
-    ranked: bool, n: int, ranks: Ints, cell: Ints, pulls: Floats, gain: Floats
+    ranked: bool, n: int, ranks: Ints, cell: Places, pulls: Floats, gain: Floats
 ) -> None:
     """Take the pull of what is asserted from the gains."""
     for k in range(len(gain)):
@@ -151,7 +159,7 @@ def _add_up(
     mode: int,
     n_parts: Ints,
     asserted_rows: Floats,
-    bins: Ints,
+    bins: Places,
     totals: Ints,
 ) -> None:
     """Add n, z and z squared of a block whose gains are known."""

@@ -18,7 +18,7 @@ from trueup.maps._row_kernels import (
     _tops,
     find_cells,
 )
-from trueup.maps._small_kernels import add_few
+from trueup.maps._small_kernels import Places, add_few
 from trueup.solve._jit import entry, inner
 
 _UNITS = float(1 << 30)
@@ -168,7 +168,7 @@ def _in_units(rows: Floats, n: int, units: Ints) -> None:
 
 
 @inner
-def _add_reports(units: Ints, n: int, cell: Ints, sums: Ints) -> None:
+def _add_reports(units: Ints, n: int, cell: Places, sums: Ints) -> None:
     """Add every item's report to the sums of its cell."""
     if len(units) == 2:
         add_few(units, n, (0, 0), cell, sums)
@@ -243,3 +243,20 @@ def count_cells(
         _in_units(rows, n, units)
         _add_reports(units[: len(rows)], n, cell, primary_sums)
     return -1
+
+
+@entry
+def count_moved(old: Floats, new: Floats, least: float) -> int:
+    """How many rows have an entry that moved by more than ``least``."""
+    n_rows, n_outcomes = old.shape
+    moved = np.empty(BLOCK, dtype=np.bool_)
+    n_moved = 0
+    for first in range(0, n_rows, BLOCK):
+        n = min(BLOCK, n_rows - first)
+        moved[:] = False
+        for k in range(n_outcomes):
+            for i in range(n):
+                moved[i] |= abs(old[first + i, k] - new[first + i, k]) > least
+        for i in range(n):
+            n_moved += moved[i]
+    return n_moved

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
@@ -35,6 +36,15 @@ class Totals:
     def empty(cls) -> Self:
         """Nothing added yet."""
         return cls([[0, 0, 0], [0, 0, 0]])
+
+    @classmethod
+    def merged(cls, several: Iterable[Totals]) -> Self:
+        """The totals of all parts of some items."""
+        made = cls.empty()
+        for one in several:
+            for fold, sums in enumerate(one.sums):
+                made.add(fold, *sums)
+        return made
 
     def add(self, fold: int, n_items: int, total: int, squares: int) -> None:
         """Add what a batch came to."""
@@ -272,9 +282,7 @@ def _asserted_rows(halves: tuple[Half, ...]) -> Floats:
     return rows
 
 
-def _trusted(
-    halves: tuple[Half, ...], n_outcomes: int
-) -> tuple[Floats, Ints, Floats]:
+def _trusted(halves: tuple[Half, ...], n_outcomes: int) -> tuple[Floats, Ints, Floats]:
     """Cells of (bin, part), the last part being one never seen; and multipliers."""
     bins = [half.multipliers.cells.bins for half in halves]
     given = [half.multipliers.table for half in halves]
