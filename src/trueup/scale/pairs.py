@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -265,7 +265,7 @@ def open_pair(
     """Open files of both predictors; two sources are joined by id, or by row."""
     files = [Files.find(one) for one in (primary, reference) if one is not None]
     given = None if outcomes is None else tuple(outcomes)
-    with connecting() as connect, TemporaryDirectory(prefix="trueup-") as folder:
+    with connecting() as connect, ExitStack() as stack:
         database = Database(connect, tuple(files))
         parquet = _parquet(files) if reference is None else None
         numeric = [
@@ -283,6 +283,7 @@ def open_pair(
         )
         table = files[0].sql()
         if reference is not None:
+            folder = stack.enter_context(TemporaryDirectory(prefix="trueup-"))
             table, chosen = joined(database, files, numeric, chosen, Path(folder))
         known = known_outcomes((chosen.primary, chosen.reference), given)
         groups = _group_names(database, table, group)
