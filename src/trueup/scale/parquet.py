@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from trueup.data.convert import is_numeric
-from trueup.scale.stream import damaged
+from trueup.scale.stream import BY_PAGES, damaged
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,9 +22,6 @@ if TYPE_CHECKING:
 BATCH_ROWS = 1 << 17
 PLACES_A_FILE = 1 << 40
 """Rows are numbered file by file, so many numbers apart; files from one."""
-_LARGE_GROUP = 256 << 20
-"""Row groups with more bytes than this are read page by page."""
-_BUFFER = 4 << 20
 _FEWEST_GROUPS = 8
 """Row groups that a sample takes at least."""
 _ALIKE = 0.8
@@ -151,15 +147,10 @@ class RowGroup:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        large = self.metadata.row_group(self.group).total_byte_size > _LARGE_GROUP
         names = list(dict.fromkeys([*columns, *([number] if number else [])]))
         first = self.first
         try:
-            with pq.ParquetFile(
-                Path(self.path),
-                metadata=self.metadata,
-                buffer_size=_BUFFER if large else 0,
-            ) as file:
+            with pq.ParquetFile(self.path, metadata=self.metadata, **BY_PAGES) as file:
                 for batch in file.iter_batches(
                     BATCH_ROWS,
                     row_groups=[self.group],

@@ -8,7 +8,7 @@ took which piece changes them. Reading and counting release the interpreter's lo
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from queue import SimpleQueue
 from threading import Event, Lock, Thread
@@ -46,10 +46,13 @@ class BadItems(Exception):  # noqa: N818 - caught by the pass that knows the sou
 class _Pass(Generic[Total]):
     """What the threads of one pass share."""
 
-    pieces: Iterator[Piece]
+    pieces: Generator[Piece]
     add: Callable[[Total, Batch], int]
     lock: Lock
     stopped: Event
+    """No further piece is taken."""
+    abandoned: Event
+    """Not even the pieces that were taken are gone through to their end."""
     told: SimpleQueue[int | None]
     """Items done; None from a thread that has ended."""
     failures: dict[int, BaseException]
@@ -86,6 +89,8 @@ class _Pass(Generic[Total]):
             if bad >= 0:
                 raise BadItems(batch, bad, n_before)
             n_before += len(batch)
+            if self.abandoned.is_set():
+                return
             self.told.put(len(batch) * piece.share)
 
 
@@ -101,7 +106,7 @@ def go_through(
     first in the order of the data is raised, whichever thread was faster.
     """
     shared: _Pass[Total] = _Pass(
-        iter(pieces), add, Lock(), Event(), SimpleQueue(), failures={}
+        _each(pieces), add, Lock(), Event(), Event(), SimpleQueue(), failures={}
     )
     threads = [
         Thread(target=shared.work, args=(total,), daemon=True, name="trueup-pass")
@@ -119,12 +124,20 @@ def go_through(
             n_done += n_items
             if after is not None:
                 after(n_done)
-    finally:  # an interruption lets threads end after the piece they hold
+    except BaseException:  # interrupted, by a key or by the one who is told
+        shared.abandoned.set()
+        raise
+    finally:
         shared.stopped.set()
         for thread in threads:
             thread.join()
+        shared.pieces.close()  # reading ahead ends before its source is closed
     if shared.failures:
         raise shared.failures[min(shared.failures)]
+
+
+def _each(pieces: Iterable[Piece]) -> Generator[Piece]:
+    yield from pieces
 
 
 def n_workers(n_bytes: int = 0, most_bytes: int = 512 << 20) -> int:
