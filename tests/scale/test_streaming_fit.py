@@ -18,6 +18,7 @@ from trueup.scale.batch_counts import Batch, SideBatch
 from trueup.scale.certify import Totals
 from trueup.scale.fitting import Wanted, count, layout_of, sketch_layout
 from trueup.scale.pairs import open_pair
+from trueup.scale.passes import Piece
 from trueup.solve.sample import Sample
 from trueup.solve.statistics import floored_reports
 
@@ -51,7 +52,16 @@ class Memory:
             return SideBatch(rows, EMPTY)
         return SideBatch(rows.max(axis=1)[:, None].copy(), rows.argmax(axis=1))
 
-    def batches(self, share=1):
+    def pieces(self):
+        n_before = 0
+        for batch in self.batches():
+            yield Piece(n_before, lambda batch=batch: iter([batch]))
+            n_before += len(batch)
+
+    def sample(self, share):
+        return self.pieces(), share
+
+    def batches(self):
         for first in range(0, self.n_items, self.size):
             part = self.table.slice(first, self.size)
             yield Batch(

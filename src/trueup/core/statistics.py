@@ -283,6 +283,13 @@ class CellStatistics:
         """Items in all."""
         return int(self.n_items.sum())
 
+    def n_distinct(self, first: int, stop: int) -> int:
+        """How many combinations of these keys occur."""
+        sizes = self.layout.sizes()[first:stop]
+        occurs = np.zeros(sizes, dtype=bool)
+        occurs[tuple(self.keys[:, first:stop].T)] = True
+        return int(occurs.sum())
+
     def __add__(self, other: Self) -> Self:
         if not isinstance(other, CellStatistics):
             return NotImplemented

@@ -20,8 +20,6 @@ _CHUNK = 1 << 16
 """Rows a thread takes at a time."""
 FEW_ROWS = 4096
 """Below this many rows loading compiled code costs more than it saves."""
-_STEPS = 1024
-"""Steps of the score at which the number of edges is known; a power of two, exact."""
 _STEEP = 300.0
 """Slopes further apart than this might underflow as factors."""
 
@@ -35,12 +33,10 @@ class CompiledTilts:
     ranked: bool
     """Whether answers share cells and slopes go by a report's own ranking."""
     edges: Floats
-    """(answers, most edges + 1) edges of all tilts together; infinity fills up."""
-    reached: Ints
-    """(answers, steps) how many edges lie at or below each step of the score."""
+    """(answers, width) edges of all tilts together, filled up with infinity."""
     slopes: Floats
-    """(tilts, K, answers * (most edges + 1)) half slopes to add (Brier), or factors to
-    multiply by (log)."""
+    """(tilts, K, answers * width) half slopes to add (Brier), or factors to multiply by
+    (log)."""
 
     @classmethod
     def of(cls, rule: Tilts, floor: float | None) -> Self | None:
@@ -53,13 +49,12 @@ class CompiledTilts:
         edges, cells = joined_edges([t.cells for t in tilts])
         ranked = tilts[0].cells.frame == "rank"
         flat = np.stack([t.slopes[c].T for t, c in zip(tilts, cells, strict=True)])
-        reached = steps_reached(edges)
         if rule.loss == "brier":
-            return cls(rule.loss, floor or 0.0, ranked, edges, reached, flat / 2)
+            return cls(rule.loss, floor or 0.0, ranked, edges, flat / 2)
         if np.ptp(flat, axis=1).max() > _STEEP:
             return None
         factors = np.exp(flat - flat.max(axis=1, keepdims=True))
-        return cls(rule.loss, floor or 0.0, ranked, edges, reached, factors)
+        return cls(rule.loss, floor or 0.0, ranked, edges, factors)
 
     def apply(self, rows: Floats, out: Floats | None = None) -> Floats | None:
         """New reports for rows of probabilities; None if some row is not one.
@@ -82,26 +77,23 @@ class CompiledTilts:
         from trueup.maps._row_kernels import BRIER, LOG, tilt_rows  # noqa: PLC0415
 
         loss = BRIER if self.loss == "brier" else LOG
-        given = (self.floor, loss, self.ranked, self.edges, self.reached, self.slopes)
+        given = (self.floor, loss, self.ranked, self.edges, self.slopes)
         return int(tilt_rows(rows, *given, out))
 
 
 def joined_edges(several: list[PrimaryCells]) -> tuple[Floats, list[Ints]]:
     """Edges of several sets of cells together, and each set's cell in every part.
 
-    Edges are (answers, most edges + 1), filled up with infinity; parts are numbered
-    answer by answer, equally many for each. In the frame of ranks there is one answer.
+    Edges are a table as of :func:`edge_table`; parts are numbered answer by answer,
+    equally many for each. In the frame of ranks there is one answer.
     """
-    n_answers = len(several[0].edges)
     joined = [
         np.unique(np.concatenate([cells.edges[a] for cells in several]))
-        for a in range(n_answers)
+        for a in range(len(several[0].edges))
     ]
-    width = max(len(one) for one in joined)
-    edges = np.full((n_answers, width + 1), np.inf)
-    found = [np.zeros((n_answers, width + 1), dtype=np.int64) for _ in several]
+    edges = edge_table(joined)
+    found = [np.zeros(edges.shape, dtype=np.int64) for _ in several]
     for a, own in enumerate(joined):
-        edges[a, : len(own)] = own
         lowest = np.append(-np.inf, own)
         for part, cells in zip(found, several, strict=True):
             inside = np.searchsorted(cells.edges[a], lowest, side="right")
@@ -109,10 +101,13 @@ def joined_edges(several: list[PrimaryCells]) -> tuple[Floats, list[Ints]]:
     return edges, [part.ravel() for part in found]
 
 
-def steps_reached(edges: Floats) -> Ints:
-    """(answers, steps) how many edges lie at or below each of equal steps."""
-    steps = np.arange(_STEPS) / _STEPS
-    return np.array([np.searchsorted(one, steps, side="right") for one in edges])
+def edge_table(several: list[Floats]) -> Floats:
+    """Edges row by row, each filled up with infinity to the same power of two."""
+    most = max(len(one) for one in several)
+    table = np.full((len(several), 1 << most.bit_length()), np.inf)
+    for row, one in zip(table, several, strict=True):
+        row[: len(one)] = one
+    return table
 
 
 def is_rows(values: object, n_outcomes: int) -> bool:

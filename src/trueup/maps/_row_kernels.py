@@ -10,15 +10,29 @@ as the formula in ``core`` (a test compares them).
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from trueup._validate import EXACT_SUM, ROW_SUM_TOLERANCE, Floats, Ints
+from trueup.maps._small_kernels import (
+    Places,
+    add_projected_2,
+    add_projected_3,
+    add_projected_4,
+    load_few,
+    project_2,
+    project_3,
+    project_4,
+    store_few,
+    tilt_2,
+    tilt_3,
+    tilt_4,
+)
+from trueup.solve._jit import entry, inner
 
 BRIER, LOG = 0, 1
 BLOCK = 256
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _column_sums(columns: Floats, n: int, partial: Floats, total: Floats) -> None:
     """Sum over outcomes as numpy adds a row: eight partial sums, then the rest."""
     n_outcomes = len(columns)
@@ -42,39 +56,54 @@ def _column_sums(columns: Floats, n: int, partial: Floats, total: Floats) -> Non
             total[i] += columns[k, i]
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _divide_columns(columns: Floats, n: int, total: Floats) -> None:
     for k in range(len(columns)):
         for i in range(n):
             columns[k, i] /= total[i]
 
 
-@njit(cache=True, nogil=True)
-def _load(
+@inner
+def _load_many(
     source: Floats, first: int, n: int, rows: Floats, partial: Floats, total: Floats
-) -> bool:
-    """Turn a block of reports round, divided by their sums; False if one is bad."""
-    good = True
+) -> tuple[bool, bool]:
+    good, exact = True, True
     for k in range(len(rows)):
         for i in range(n):
             value = source[first + i, k]
             good &= (value >= 0.0) & (value <= 1.0)
             rows[k, i] = value
-    if not good:
-        return False
     _column_sums(rows, n, partial, total)
-    exact = True
     for i in range(n):
         deviation = abs(total[i] - 1.0)
         good &= deviation <= ROW_SUM_TOLERANCE
         exact &= deviation <= EXACT_SUM
-        total[i] = total[i] if deviation > EXACT_SUM else 1.0
+    return good, exact
+
+
+@inner
+def _load(
+    source: Floats, first: int, n: int, rows: Floats, partial: Floats, total: Floats
+) -> bool:
+    """Turn a block of reports round, divided by their sums; False if one is bad."""
+    if len(rows) == 2:
+        good, exact = load_few(source, first, n, (0.0, 0.0), rows)
+    elif len(rows) == 3:
+        good, exact = load_few(source, first, n, (0.0, 0.0, 0.0), rows)
+    elif len(rows) == 4:
+        good, exact = load_few(source, first, n, (0.0, 0.0, 0.0, 0.0), rows)
+    else:
+        good, exact = _load_many(source, first, n, rows, partial, total)
     if good and not exact:
+        _column_sums(rows, n, partial, total)
+        for i in range(n):
+            off = abs(total[i] - 1.0) > EXACT_SUM
+            total[i] = total[i] if off else 1.0
         _divide_columns(rows, n, total)
     return good
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _tops(rows: Floats, n: int, answer: Ints, score: Floats) -> None:
     """Largest entry of each item and its outcome; ties go to the first."""
     for i in range(n):
@@ -87,25 +116,28 @@ def _tops(rows: Floats, n: int, answer: Ints, score: Floats) -> None:
             answer[i] = k if higher else answer[i]
 
 
-@njit(cache=True, nogil=True)
-def _find_cells(
-    edges: Floats, reached: Ints, answer: Ints, score: Floats, n: int, cell: Ints
-) -> None:
-    """Cell of each item: how many edges of its own answer it reaches.
+@inner
+def find_cells(edges: Floats, which: Ints, score: Floats, n: int, cell: Places) -> None:
+    """Cell of each item: how many edges of its own row of a table it reaches.
 
-    ``reached`` holds that number at the lower end of equal steps of the score, so
-    that only the edges inside one step are left to look at.
+    The table's width is a power of two, and infinity ends every row: halving takes the
+    same steps for all items, so there is no branch to predict. Cells are numbered row
+    by row.
     """
-    width, n_steps = edges.shape[1] - 1, reached.shape[1]
+    width = edges.shape[1]
+    flat = edges.reshape(-1)
     for i in range(n):
-        a, top = answer[i], score[i]
-        c = reached[a, min(int(top * n_steps), n_steps - 1)]
-        while edges[a, c] <= top:
-            c += 1
-        cell[i] = a * (width + 1) + c
+        cell[i] = which[i] * width
+    step = width // 2
+    while step > 0:
+        last, more = np.uint64(step - 1), np.uint64(step)
+        for i in range(n):
+            at = cell[i]
+            cell[i] = at + more if flat[at + last] <= score[i] else at
+        step //= 2
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _put_in_order(larger: Floats, smaller: Floats, n: int) -> None:
     for i in range(n):
         a, b = larger[i], smaller[i]
@@ -113,7 +145,7 @@ def _put_in_order(larger: Floats, smaller: Floats, n: int) -> None:
         smaller[i] = b if a > b else a
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _extend(
     entry: Floats,
     rank: float,
@@ -131,24 +163,23 @@ def _extend(
         active[i] = rank if inside else active[i]
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _lower(entry: Floats, threshold: Floats, n: int) -> None:
     for i in range(n):
         moved = entry[i] - threshold[i]
         entry[i] = moved if moved > 0.0 else 0.0
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _copy(entry: Floats, n: int, out: Floats) -> None:
     for i in range(n):
         out[i] = entry[i]
 
 
-@njit(cache=True, nogil=True)
-def _onto_simplex(
+@inner
+def _project_many(
     points: Floats, n: int, ordered: Floats, partial: Floats, total: Floats
 ) -> None:
-    """Euclidean projection of every item, by sorting; points are replaced."""
     n_outcomes = len(points)
     for k in range(n_outcomes):
         _copy(points[k], n, ordered[k])
@@ -164,11 +195,30 @@ def _onto_simplex(
         total[i] = excess[i] / active[i]
     for k in range(n_outcomes):
         _lower(points[k], total, n)
+    _column_sums(points, n, partial, total)
 
 
-@njit(cache=True, nogil=True)
+@inner
+def _onto_simplex(
+    points: Floats, n: int, ordered: Floats, partial: Floats, total: Floats
+) -> None:
+    """Euclidean projection of every item, by sorting; points are replaced.
+
+    Few outcomes stay in registers from the sorting to the sums, which ``total`` holds.
+    """
+    if len(points) == 2:
+        project_2(points, n, total)
+    elif len(points) == 3:
+        project_3(points, n, total)
+    elif len(points) == 4:
+        project_4(points, n, total)
+    else:
+        _project_many(points, n, ordered, partial, total)
+
+
+@inner
 def _tilt(
-    entry: Floats, slope: Floats, cell: Ints, n: int, loss: int, out: Floats
+    entry: Floats, slope: Floats, cell: Places, n: int, loss: int, out: Floats
 ) -> None:
     if loss == BRIER:
         for i in range(n):
@@ -178,7 +228,7 @@ def _tilt(
             out[i] = entry[i] * slope[cell[i]]
 
 
-@njit(cache=True, nogil=True)
+@inner
 def rank_rows(rows: Floats, n: int, ranks: Ints) -> None:
     """(K, n) place of every outcome in its item's own order; ties go to the first."""
     n_outcomes = len(rows)
@@ -193,12 +243,12 @@ def rank_rows(rows: Floats, n: int, ranks: Ints) -> None:
                 ranks[j, i] += 0 if behind else 1
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _tilt_ranked(
     entry: Floats,
     slopes: Floats,
     rank: Ints,
-    cell: Ints,
+    cell: Places,
     n: int,
     loss: int,
     out: Floats,
@@ -211,51 +261,82 @@ def _tilt_ranked(
             out[i] = entry[i] * slopes[rank[i], cell[i]]
 
 
-@njit(cache=True, nogil=True)
-def tilt_block(
+@inner
+def _tilt_all(
     rows: Floats,
     n: int,
     loss: int,
     ranked: bool,
     ranks: Ints,
-    cell: Ints,
+    cell: Places,
     slopes: Floats,
+    points: Floats,
+) -> None:
+    """Reports moved by the slopes of their cells, not yet distributions."""
+    if loss == BRIER and not ranked and len(rows) == 2:
+        tilt_2(rows, slopes, cell, n, points)
+    elif loss == BRIER and not ranked and len(rows) == 3:
+        tilt_3(rows, slopes, cell, n, points)
+    elif loss == BRIER and not ranked and len(rows) == 4:
+        tilt_4(rows, slopes, cell, n, points)
+    else:
+        for k in range(len(rows)):
+            if ranked:
+                _tilt_ranked(rows[k], slopes, ranks[k], cell, n, loss, points[k])
+            else:
+                _tilt(rows[k], slopes[k], cell, n, loss, points[k])
+
+
+@inner
+def _add_distributions(
+    loss: int,
+    n: int,
     points: Floats,
     ordered: Floats,
     partial: Floats,
     total: Floats,
+    mean: Floats,
 ) -> None:
-    """One tilt of a block; ``points`` times ``total`` are the new reports."""
-    for k in range(len(rows)):
-        if ranked:
-            _tilt_ranked(rows[k], slopes, ranks[k], cell, n, loss, points[k])
-        else:
-            _tilt(rows[k], slopes[k], cell, n, loss, points[k])
-    if loss == BRIER:
-        _onto_simplex(points, n, ordered, partial, total)
-    _column_sums(points, n, partial, total)
-    for i in range(n):
-        total[i] = 1.0 / total[i]
-
-
-@njit(cache=True, nogil=True)
-def _add_share(entry: Floats, scale: Floats, n: int, first: bool, out: Floats) -> None:
-    if first:
-        for i in range(n):
-            out[i] = entry[i] * scale[i]
+    """Make distributions of moved reports and add them."""
+    if loss == BRIER and len(points) == 2:
+        add_projected_2(points, n, mean)
+    elif loss == BRIER and len(points) == 3:
+        add_projected_3(points, n, mean)
+    elif loss == BRIER and len(points) == 4:
+        add_projected_4(points, n, mean)
     else:
+        if loss == BRIER:
+            _project_many(points, n, ordered, partial, total)
+        else:
+            _column_sums(points, n, partial, total)
         for i in range(n):
-            out[i] += entry[i] * scale[i]
+            total[i] = 1.0 / total[i]
+        for k in range(len(points)):
+            for i in range(n):
+                mean[k, i] += points[k, i] * total[i]
 
 
-@njit(cache=True, nogil=True)
+@inner
+def _store(mean: Floats, n: int, share: float, first: int, out: Floats) -> None:
+    if len(mean) == 2:
+        store_few(mean, n, (0.0, 0.0), share, first, out)
+    elif len(mean) == 3:
+        store_few(mean, n, (0.0, 0.0, 0.0), share, first, out)
+    elif len(mean) == 4:
+        store_few(mean, n, (0.0, 0.0, 0.0, 0.0), share, first, out)
+    else:
+        for k in range(len(mean)):
+            for i in range(n):
+                out[first + i, k] = mean[k, i] * share
+
+
+@entry
 def tilt_rows(
     source: Floats,
     floor: float,
     loss: int,
     ranked: bool,
     edges: Floats,
-    reached: Ints,
     slopes: Floats,
     out: Floats,
 ) -> int:
@@ -272,18 +353,16 @@ def tilt_rows(
     ranked
         Whether answers share cells and slopes belong to places in a report's order.
     edges
-        (answers, most edges + 1) edges of all tilts together, filled up with infinity.
-    reached
-        (answers, steps) edges at or below the lower end of each step of the score.
+        (answers, a power of two) edges of all tilts together, filled up with infinity.
     slopes
-        (tilts, K, answers * (most edges + 1)).
+        (tilts, K, answers * columns of edges).
     """
     n_rows, n_outcomes = source.shape
     shape = (n_outcomes, BLOCK)
     rows, points, ordered = np.empty(shape), np.empty(shape), np.empty(shape)
     mean, ranks = np.empty(shape), np.empty(shape, dtype=np.int64)
     partial, total, score = np.empty((8, BLOCK)), np.empty(BLOCK), np.empty(BLOCK)
-    answer, cell = np.empty(BLOCK, dtype=np.int64), np.empty(BLOCK, dtype=np.int64)
+    answer, cell = np.empty(BLOCK, dtype=np.int64), np.empty(BLOCK, dtype=np.uint64)
     rest, share = 1 - n_outcomes * floor, 1.0 / len(slopes)
     for first in range(0, n_rows, BLOCK):
         n = min(BLOCK, n_rows - first)
@@ -297,15 +376,10 @@ def tilt_rows(
         if ranked:
             answer[:] = 0
             rank_rows(rows, n, ranks)
-        _find_cells(edges, reached, answer, score, n, cell)
+        find_cells(edges, answer, score, n, cell)
+        mean[:] = 0.0
         for t in range(len(slopes)):
-            tilt_block(
-                rows, n, loss, ranked, ranks, cell, slopes[t],
-                points, ordered, partial, total,
-            )  # fmt: skip
-            for k in range(n_outcomes):
-                _add_share(points[k], total, n, t == 0, mean[k])
-        for k in range(n_outcomes):
-            for i in range(n):
-                out[first + i, k] = mean[k, i] * share
+            _tilt_all(rows, n, loss, ranked, ranks, cell, slopes[t], points)
+            _add_distributions(loss, n, points, ordered, partial, total, mean)
+        _store(mean, n, share, first, out)
     return -1

@@ -7,7 +7,6 @@ in its cache again. Totals are whole numbers: no order of adding changes them.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from trueup._validate import Floats, Ints
 from trueup.core.folds import FIRST, PRIME, SECOND
@@ -17,12 +16,15 @@ from trueup.maps._row_kernels import (
     _load,
     _put_in_order,
     _tops,
+    find_cells,
 )
+from trueup.maps._small_kernels import Places, add_few
+from trueup.solve._jit import entry, inner
 
 _UNITS = float(1 << 30)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def load_side(
     rows: Floats,
     answers: Ints,
@@ -50,73 +52,94 @@ def load_side(
     return good
 
 
-@njit(cache=True, nogil=True)
-def fold_of_number(number: int) -> int:
-    """The same as ``fold_of(mixed(number))``."""
-    once = ((number % PRIME) * FIRST + 11) % PRIME
-    return ((once * once % PRIME) * SECOND + 7) % PRIME % 2
+@inner
+def _folded(value: int) -> int:
+    """The same modulo PRIME = 2**31 - 1, and smaller: 2**31 leaves one."""
+    return (value >> 31) + (value & PRIME)
 
 
-@njit(cache=True, nogil=True)
-def _place(score: float, starts: Floats, steps: Floats, firsts: Ints) -> int:
+@inner
+def _reduced(value: int) -> int:
+    """A value from -PRIME to 2 PRIME - 1 modulo PRIME."""
+    value = value + PRIME if value < 0 else value
+    return value - PRIME if value >= PRIME else value
+
+
+@inner
+def mixes_of(numbers: Ints, first: int, n: int, mix: Ints) -> None:
+    """The same as ``mixed`` of ``core.folds``, in shifts and sums instead of divisions.
+
+    Whole numbers of 62 bits become one of 32 by folding once and one of 31 by folding
+    twice; what is left after that is at most one PRIME off.
+    """
+    for i in range(n):
+        inside = _reduced(_folded(_folded(numbers[first + i])))
+        once = _reduced(_folded(_folded(inside * FIRST + 11)))
+        square = _reduced(_folded(_folded(once * once)))
+        mix[i] = _reduced(_folded(_folded(square * SECOND + 7)))
+
+
+@inner
+def folds_of(numbers: Ints, first: int, n: int, fold: Ints) -> None:
+    """Zero or one for each item: the lowest bit."""
+    mixes_of(numbers, first, n, fold)
+    for i in range(n):
+        fold[i] &= 1
+
+
+@inner
+def _place(score: float, levels: tuple[Floats, Floats, Ints]) -> int:
+    starts, steps, firsts = levels
     at = LEVELS - 1
     while score < starts[at]:
         at -= 1
     return firsts[at] + int(np.floor((score - starts[at]) * steps[at]))
 
 
-@njit(cache=True, nogil=True)
-def reach(edges: Floats, reached: Ints, score: float) -> int:
-    """How many edges lie at or below the score; edges end in infinity."""
-    n_steps = len(reached)
-    c = reached[min(int(score * n_steps), n_steps - 1)]
-    while edges[c] <= score:
-        c += 1
-    return c
-
-
-@njit(cache=True, nogil=True)
+@entry
 def count_scores(
     primary: Floats,
     primary_answers: Ints,
     reference: Floats,
     reference_answers: Ints,
     numbers: Ints,
-    starts: Floats,
-    steps: Floats,
-    firsts: Ints,
+    share: int,
+    levels: tuple[Floats, Floats, Ints],
     primary_counts: Ints,
     reference_counts: Ints,
 ) -> int:
-    """Add a batch to both sketches; returns the first bad block, or -1."""
+    """Add one item in ``share`` to both sketches; returns the first bad block, or -1.
+
+    Items are chosen by their numbers. All are checked.
+    """
     n_rows = len(numbers)
-    width = max(primary.shape[1], reference.shape[1])
-    block, partial = np.empty((width, BLOCK)), np.empty((8, BLOCK))
-    total, score = np.empty(BLOCK), np.empty(BLOCK)
-    answer, fold = np.empty(BLOCK, dtype=np.int64), np.empty(BLOCK, dtype=np.int64)
+    rows, others = (
+        np.empty((primary.shape[1], BLOCK)),
+        np.empty((reference.shape[1], BLOCK)),
+    )
+    partial, total = np.empty((8, BLOCK)), np.empty(BLOCK)
+    score, level = np.empty(BLOCK), np.empty(BLOCK)
+    answer, said = np.empty(BLOCK, dtype=np.int64), np.empty(BLOCK, dtype=np.int64)
+    mix = np.empty(BLOCK, dtype=np.int64)
     for first in range(0, n_rows, BLOCK):
         n = min(BLOCK, n_rows - first)
-        for i in range(n):
-            fold[i] = fold_of_number(numbers[first + i])
-        rows = block[: primary.shape[1]]
         if not load_side(
             primary, primary_answers, first, n, rows, partial, total, answer, score
+        ) or not load_side(
+            reference, reference_answers, first, n, others, partial, total, said, level
         ):
             return first
+        mixes_of(numbers, first, n, mix)
         for i in range(n):
-            place = _place(score[i], starts, steps, firsts)
-            primary_counts[fold[i], answer[i], place] += 1
-        rows = block[: reference.shape[1]]
-        if not load_side(
-            reference, reference_answers, first, n, rows, partial, total, answer, score
-        ):
-            return first
-        for i in range(n):
-            reference_counts[fold[i], _place(score[i], starts, steps, firsts)] += 1
+            # The fold is the lowest bit, so the others choose.
+            if (mix[i] >> 1) % share == 0:
+                f = mix[i] & 1
+                primary_counts[f, answer[i], _place(score[i], levels)] += 1
+                reference_counts[f, _place(level[i], levels)] += 1
     return -1
 
 
-@njit(cache=True, nogil=True)
+@inner
 def place_of(rows: Floats, i: int, answer: int, said: int) -> int:
     """Place of the reference's answer in the primary's own order of outcomes."""
     if len(rows) == 1:  # an answer comes first, and what stood there takes its place
@@ -129,14 +152,37 @@ def place_of(rows: Floats, i: int, answer: int, said: int) -> int:
     return place
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _sort_columns(rows: Floats, n: int) -> None:
     for last in range(len(rows) - 1, 0, -1):
         for k in range(last):
             _put_in_order(rows[k], rows[k + 1], n)
 
 
-@njit(cache=True, nogil=True)
+@inner
+def _in_units(rows: Floats, n: int, units: Ints) -> None:
+    """Whole numbers of 2**-30, rounded down; no entry is negative."""
+    for k in range(len(rows)):
+        for i in range(n):
+            units[k, i] = int(rows[k, i] * _UNITS)
+
+
+@inner
+def _add_reports(units: Ints, n: int, cell: Places, sums: Ints) -> None:
+    """Add every item's report to the sums of its cell."""
+    if len(units) == 2:
+        add_few(units, n, (0, 0), cell, sums)
+    elif len(units) == 3:
+        add_few(units, n, (0, 0, 0), cell, sums)
+    elif len(units) == 4:
+        add_few(units, n, (0, 0, 0, 0), cell, sums)
+    else:
+        for i in range(n):
+            for k in range(len(units)):
+                sums[cell[i], k] += units[k, i]
+
+
+@entry
 def count_cells(
     primary: Floats,
     primary_answers: Ints,
@@ -144,15 +190,20 @@ def count_cells(
     reference_answers: Ints,
     numbers: Ints,
     groups: Ints,
-    bins: tuple[Floats, Ints],
-    micros: tuple[Floats, Ints],
+    bins: Floats,
+    micros: Floats,
     ranked: bool,
+    sizes: tuple[int, int, int, int, int, int],
     n_items: Ints,
     reference_sums: Ints,
     primary_sums: Ints,
 ) -> int:
-    """Add a batch to the tables; returns the first bad block, or -1."""
-    n_rows = len(numbers)
+    """Add a batch to the tables; returns the first bad block, or -1.
+
+    Tables are flat: a number for each combination of keys, a row of sums for each
+    combination of the reference's keys and of the primary's.
+    """
+    _, n_groups, n_bins, n_answers, n_places, n_micros = sizes
     rows, others = (
         np.empty((primary.shape[1], BLOCK)),
         np.empty((reference.shape[1], BLOCK)),
@@ -160,13 +211,15 @@ def count_cells(
     partial, total = np.empty((8, BLOCK)), np.empty(BLOCK)
     score, level = np.empty(BLOCK), np.empty(BLOCK)
     answer, said = np.empty(BLOCK, dtype=np.int64), np.empty(BLOCK, dtype=np.int64)
-    for first in range(0, n_rows, BLOCK):
-        n = min(BLOCK, n_rows - first)
+    fold = np.empty(BLOCK, dtype=np.int64)
+    cell, other = np.empty(BLOCK, dtype=np.uint64), np.empty(BLOCK, dtype=np.uint64)
+    wide, wider = bins.shape[1], micros.shape[1]
+    units = np.empty((max(len(rows), len(others)), BLOCK), dtype=np.int64)
+    for first in range(0, len(numbers), BLOCK):
+        n = min(BLOCK, len(numbers) - first)
         if not load_side(
             primary, primary_answers, first, n, rows, partial, total, answer, score
-        ):
-            return first
-        if not load_side(
+        ) or not load_side(
             reference, reference_answers, first, n, others, partial, total, said, level
         ):
             return first
@@ -174,16 +227,36 @@ def count_cells(
             for i in range(n):
                 answer[i] = place_of(rows, i, answer[i], said[i])
             _sort_columns(rows, n)
+        folds_of(numbers, first, n, fold)
+        find_cells(bins, fold, level, n, other)
+        find_cells(micros, fold, score, n, cell)
         for i in range(n):
-            f = fold_of_number(numbers[first + i])
+            f = fold[i]
             g = groups[first + i] if len(groups) else 0
-            b = reach(bins[0][f], bins[1][f], level[i])
-            micro = reach(micros[0][f], micros[1][f], score[i])
-            n_items[f, g, b, said[i], answer[i], micro] += 1
-            for k in range(len(others)):
-                units = int(np.floor(others[k, i] * _UNITS))
-                reference_sums[f, g, b, said[i], k] += units
-            for k in range(len(rows)):
-                units = int(np.floor(rows[k, i] * _UNITS))
-                primary_sums[f, answer[i], micro, k] += units
+            b, micro = int(other[i]) - f * wide, int(cell[i]) - f * wider
+            theirs = ((f * n_groups + g) * n_bins + b) * n_answers + said[i]
+            other[i] = theirs
+            cell[i] = (f * n_places + answer[i]) * n_micros + micro
+            n_items[(theirs * n_places + answer[i]) * n_micros + micro] += 1
+        _in_units(others, n, units)
+        _add_reports(units[: len(others)], n, other, reference_sums)
+        _in_units(rows, n, units)
+        _add_reports(units[: len(rows)], n, cell, primary_sums)
     return -1
+
+
+@entry
+def count_moved(old: Floats, new: Floats, least: float) -> int:
+    """How many rows have an entry that moved by more than ``least``."""
+    n_rows, n_outcomes = old.shape
+    moved = np.empty(BLOCK, dtype=np.bool_)
+    n_moved = 0
+    for first in range(0, n_rows, BLOCK):
+        n = min(BLOCK, n_rows - first)
+        moved[:] = False
+        for k in range(n_outcomes):
+            for i in range(n):
+                moved[i] |= abs(old[first + i, k] - new[first + i, k]) > least
+        for i in range(n):
+            n_moved += moved[i]
+    return n_moved

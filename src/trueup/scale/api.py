@@ -195,7 +195,7 @@ def _opened(
 
     is_relation = isinstance(frame, duckdb.DuckDBPyRelation)
     relation: Any = frame if is_relation else duckdb.from_arrow(to_table(frame))
-    database = _Relation(duckdb.default_connection(), (), relation)
+    database = _Relation(duckdb.default_connection, (), relation)
     numeric = {
         row[0]: database.is_number(row[1])
         for row in database.rows(f"DESCRIBE SELECT * FROM {_VIEW}")

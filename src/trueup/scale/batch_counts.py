@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Self
 
 import numpy as np
@@ -14,7 +15,7 @@ from trueup.core.statistics import (
     CellStatistics,
     ScoreCounts,
 )
-from trueup.maps._compiled import steps_reached
+from trueup.maps._compiled import edge_table
 
 MOST_COMBINATIONS = 20_000_000
 """A table of all combinations larger than this is not kept as one array."""
@@ -45,11 +46,13 @@ class Batch:
         return len(self.numbers)
 
 
-def add_scores(counts: ScoreCounts, batch: Batch) -> int:
-    """Add a batch to a sketch; returns the start of a block with a bad row, or -1."""
+def add_scores(counts: ScoreCounts, batch: Batch, share: int = 1) -> int:
+    """Add one item in ``share`` to a sketch, chosen by their numbers.
+
+    Returns the start of a block with a bad row, or -1.
+    """
     from trueup.scale._count_kernels import count_scores
 
-    levels = [level(index) for index in range(LEVELS)]
     return int(
         count_scores(
             batch.primary.rows,
@@ -57,13 +60,20 @@ def add_scores(counts: ScoreCounts, batch: Batch) -> int:
             batch.reference.rows,
             batch.reference.answers,
             batch.numbers,
-            np.array([one[0] for one in levels]),
-            np.array([one[1] for one in levels]),
-            np.array([one[2] for one in levels]),
+            share,
+            _levels(),
             counts.primary,
             counts.reference,
         )
     )
+
+
+@cache
+def _levels() -> tuple[Floats, Floats, Ints]:
+    """Starts, steps and first places of the grid's levels."""
+    levels = [level(index) for index in range(LEVELS)]
+    starts, steps, firsts = (np.array(column) for column in zip(*levels, strict=True))
+    return starts, steps, firsts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,8 +81,8 @@ class DenseCounts:
     """A table of all combinations of cells, filled batch by batch."""
 
     layout: CellLayout
-    bins: tuple[Floats, Ints]
-    micro: tuple[Floats, Ints]
+    bins: Floats
+    micro: Floats
     n_items: Ints
     """(folds, groups, bins, answers, places, micro-cells)."""
     reference: Ints
@@ -84,8 +94,8 @@ class DenseCounts:
         f, g, b, k, p, m = layout.sizes()
         return cls(
             layout,
-            step_table([edges.reference for edges in layout.edges]),
-            step_table([edges.micro for edges in layout.edges]),
+            edge_table([edges.reference for edges in layout.edges]),
+            edge_table([edges.micro for edges in layout.edges]),
             np.zeros((f, g, b, k, p, m), dtype=np.int64),
             np.zeros((f, g, b, k, layout.n_reference_sums), dtype=np.int64),
             np.zeros((f, p, m, layout.n_primary_sums), dtype=np.int64),
@@ -106,11 +116,21 @@ class DenseCounts:
                 self.bins,
                 self.micro,
                 self.layout.frame == "rank",
-                self.n_items,
-                self.reference,
-                self.primary,
+                self.n_items.shape,
+                self.n_items.reshape(-1),
+                self.reference.reshape(-1, self.reference.shape[-1]),
+                self.primary.reshape(-1, self.primary.shape[-1]),
             )
         )
+
+    def take(self, other: Self) -> None:
+        """Add what another table of the same layout holds."""
+        for mine, theirs in (
+            (self.n_items, other.n_items),
+            (self.reference, other.reference),
+            (self.primary, other.primary),
+        ):
+            np.add(mine, theirs, out=mine)
 
     def statistics(self) -> CellStatistics:
         """The combinations that occur."""
@@ -122,12 +142,3 @@ class DenseCounts:
             self.reference,
             self.primary,
         )
-
-
-def step_table(edges: list[Floats]) -> tuple[Floats, Ints]:
-    """Edges filled up with infinity, and how many are reached at equal steps."""
-    width = max(len(one) for one in edges) + 1
-    padded = np.full((len(edges), width), np.inf)
-    for index, one in enumerate(edges):
-        padded[index, : len(one)] = one
-    return padded, steps_reached(padded)

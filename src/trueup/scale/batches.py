@@ -17,6 +17,7 @@ from trueup.data.schema import Columns, model_prefixes
 from trueup.data.tables import predictions_table
 from trueup.errors import PredictionFileError, UnseenReportWarning
 from trueup.maps.rules import Tilts
+from trueup.scale._arrow import in_arrow, in_numpy
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -112,16 +113,15 @@ class BatchApplier:
         )
         rows = np.empty((len(columns), batch.num_rows), dtype=kind).T
         for k, column in enumerate(columns):
-            rows[:, k] = column.to_numpy()
+            _copy(column, rows[:, k])
         out: Floats = np.empty((len(columns), batch.num_rows)).T
         if compiled.apply(rows, out) is None:
             return None
-        moved = np.zeros(batch.num_rows, dtype=bool)
-        for k in range(len(columns)):
-            moved |= np.abs(rows[:, k] - out[:, k]) > _MOVED
-        self.n_changed += int(moved.sum())
+        from trueup.scale._count_kernels import count_moved
+
+        self.n_changed += int(count_moved(rows, out, _MOVED))
         names = [f"p_{outcome}" for outcome in self.fitted.outcomes]
-        return {name: pa.array(out[:, k]) for k, name in enumerate(names)}
+        return {name: in_arrow(out[:, k]) for k, name in enumerate(names)}
 
     def _general(self, batch: pa.Table) -> dict[str, Any]:
         about = self.fitted.about
@@ -158,6 +158,14 @@ class BatchApplier:
                 warnings.simplefilter("ignore", UnseenReportWarning)
                 made = self.fitted.apply(reports)
         return parse_reports(made, "the map", self.fitted.outcomes)
+
+
+def _copy(column: pa.ChunkedArray, target: Floats) -> None:
+    """Put a column of numbers without gaps into an array."""
+    first = 0
+    for chunk in column.chunks:
+        target[first : first + len(chunk)] = in_numpy(chunk)
+        first += len(chunk)
 
 
 def _in_place(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
@@ -12,8 +13,8 @@ from trueup.core.losses import ProperLoss
 from trueup.core.moments import Trust
 from trueup.core.reports import AnswerConfidence, Distributions, Reports
 from trueup.core.statistics import UNITS
-from trueup.maps._compiled import joined_edges, steps_reached
-from trueup.scale.batch_counts import Batch, SideBatch, step_table
+from trueup.maps._compiled import edge_table, joined_edges
+from trueup.scale.batch_counts import Batch, SideBatch
 from trueup.solve.adaptive import Tilt
 from trueup.solve.crossfit import ONE_SIDED_95, Estimate, Half
 from trueup.solve.sample import Sample
@@ -35,6 +36,15 @@ class Totals:
     def empty(cls) -> Self:
         """Nothing added yet."""
         return cls([[0, 0, 0], [0, 0, 0]])
+
+    @classmethod
+    def merged(cls, several: Iterable[Totals]) -> Self:
+        """The totals of all parts of some items."""
+        made = cls.empty()
+        for one in several:
+            for fold, sums in enumerate(one.sums):
+                made.add(fold, *sums)
+        return made
 
     def add(self, fold: int, n_items: int, total: int, squares: int) -> None:
         """Add what a batch came to."""
@@ -150,14 +160,14 @@ class CompiledBounds:
     floor: float
     loss: int
     ranked: bool
-    tilt: tuple[Floats, Ints, Floats]
-    """Edges, edges reached at equal steps, and slopes of both halves."""
+    tilt: tuple[Floats, Floats]
+    """Edges of both halves together, and the slopes of one half after the other."""
     asserted: Floats
-    """(halves, K, cells) pull of what is asserted, in the frame of the cells."""
+    """(K, halves * cells) pull of what is asserted, in the frame of the cells."""
     asserted_rows: Floats
     """(halves, assertions, 3) range of confidence, and weight of the confidence."""
-    trusted: tuple[Floats, Ints, Ints, Floats]
-    """Edges of reference bins, edges reached, cell of (bin, part), multipliers."""
+    trusted: tuple[Floats, Ints, Floats]
+    """Edges of reference bins, cell of (bin, part), multipliers."""
     mode: int
     n_parts: Ints
 
@@ -185,11 +195,10 @@ class CompiledBounds:
             tilts[0].cells.frame == "rank",
             (
                 edges,
-                steps_reached(edges),
-                np.stack([_slopes(tilt, cell, loss.name) for _, tilt, cell in both]),
+                np.hstack([_slopes(tilt, cell, loss.name) for _, tilt, cell in both]),
             ),
-            np.stack([_pull(half, cell, n_outcomes) for half, _, cell in both]),
-            np.stack([_asserted_rows(half) for half in halves]),
+            np.hstack([_pull(half, cell, n_outcomes) for half, _, cell in both]),
+            _asserted_rows(halves),
             _trusted(halves, n_outcomes),
             _mode(trust, kinds[1], n_outcomes),
             np.array([max(trust.n_groups, 1), trust.rung in _BY_ANSWER]),
@@ -225,7 +234,6 @@ class CompiledBounds:
         return bad
 
 
-_MOST_ASSERTED = 16
 _BY_ANSWER = ("answer-confidence", "distribution")
 
 
@@ -263,20 +271,18 @@ def _pull(half: Half, cells: Ints, n_outcomes: int) -> Floats:
     return pull
 
 
-def _asserted_rows(half: Half) -> Floats:
-    given = half.multipliers
-    rows = [
-        (*one.confidence, float(weight) * one.sign)
-        for one, weight in zip(given.asserted, given.weights, strict=True)
-    ]
+def _asserted_rows(halves: tuple[Half, ...]) -> Floats:
+    given = [half.multipliers for half in halves]
     # Halves may tell different numbers of levels apart; rows of zeros claim nothing.
-    rows += [(0.0, 0.0, 0.0)] * (_MOST_ASSERTED - len(rows))
-    return np.array(rows, dtype=np.float64)
+    rows = np.zeros((len(halves), max(len(one.asserted) for one in given), 3))
+    for f, multipliers in enumerate(given):
+        pairs = zip(multipliers.asserted, multipliers.weights, strict=True)
+        for a, (one, weight) in enumerate(pairs):
+            rows[f, a] = (*one.confidence, float(weight) * one.sign)
+    return rows
 
 
-def _trusted(
-    halves: tuple[Half, ...], n_outcomes: int
-) -> tuple[Floats, Ints, Ints, Floats]:
+def _trusted(halves: tuple[Half, ...], n_outcomes: int) -> tuple[Floats, Ints, Floats]:
     """Cells of (bin, part), the last part being one never seen; and multipliers."""
     bins = [half.multipliers.cells.bins for half in halves]
     given = [half.multipliers.table for half in halves]
@@ -289,5 +295,5 @@ def _trusted(
         table[f, : len(one.table), : one.table.shape[1]] = one.table
         table[f, : len(one.rest), -1] = one.rest
         multipliers[f, : len(values), : values.shape[1]] = values
-    padded, reached = step_table([one.edges for one in bins])
-    return padded, reached, np.where(table < 0, most, table), multipliers
+    edges = edge_table([one.edges for one in bins])
+    return edges, np.where(table < 0, most, table), multipliers

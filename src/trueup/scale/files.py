@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -112,6 +113,13 @@ def named(column: str) -> str:
 
 
 @contextmanager
+def connecting() -> Iterator[Callable[[], duckdb.DuckDBPyConnection]]:
+    """A database in memory, made when it is first asked for."""
+    with ExitStack() as stack:
+        yield cache(lambda: stack.enter_context(connection()))
+
+
+@contextmanager
 def connection() -> Iterator[duckdb.DuckDBPyConnection]:
     """A database in memory that spills into a folder of its own."""
     import duckdb
@@ -131,7 +139,8 @@ def connection() -> Iterator[duckdb.DuckDBPyConnection]:
 class Database:
     """Tables of files in one connection; errors name the file."""
 
-    connection: duckdb.DuckDBPyConnection
+    connect: Callable[[], duckdb.DuckDBPyConnection]
+    """The connection, made when it is first asked for."""
     files: tuple[Files, ...]
 
     @property
@@ -152,11 +161,11 @@ class Database:
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         """A small result."""
         with self._naming_damage():
-            return self.connection.execute(sql).fetchall()
+            return self.connect().execute(sql).fetchall()
 
     def reader(self, sql: str) -> Any:  # noqa: ANN401 - a relation
         """A large result, not computed yet."""
-        return self.connection.sql(sql)
+        return self.connect().sql(sql)
 
     @staticmethod
     def is_number(kind: str) -> bool:

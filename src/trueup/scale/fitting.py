@@ -7,8 +7,10 @@ of the other half. Nothing is kept between passes but whole numbers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import operator
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -35,6 +37,7 @@ from trueup.scale.batch_counts import (
 )
 from trueup.scale.certify import Certifier, Totals
 from trueup.scale.pairs import PairSource
+from trueup.scale.passes import BadItems, Total, go_through, n_workers
 from trueup.solve.crossfit import FEWEST_ITEMS, CrossFit, Estimate, Half
 from trueup.solve.sample import frame_of
 from trueup.solve.statistics import fit_halves
@@ -167,13 +170,19 @@ def sketch_layout(
     progress: Progress | None = None,
 ) -> CellLayout:
     """Cells of both folds from one pass, over a sample where there are many items."""
-    share = max(1, source.n_items // SKETCHED)
-    counts = ScoreCounts.empty(len(source.outcomes))
-    for batch in _told(source, "finding cells", progress, share):
-        bad = add_scores(counts, batch.inner)
-        if bad >= 0:
-            raise source.refuse(batch.inner, bad, batch.n_before)
-    return layout_of(counts, source, frame, resolution)
+    pieces, share = source.sample(max(1, source.n_items // SKETCHED))
+    n_outcomes = len(source.outcomes)
+    totals = [ScoreCounts.empty(n_outcomes) for _ in range(n_workers())]
+
+    def add(counts: ScoreCounts, batch: Batch) -> int:
+        return add_scores(counts, batch, share)
+
+    try:
+        go_through(pieces, totals, add, _telling(source, "finding cells", progress))
+    except BadItems:  # once more over all items, for its place among them
+        _go(source, "finding cells", totals, add, progress)
+        raise
+    return layout_of(reduce(operator.add, totals), source, frame, resolution)
 
 
 def layout_of(
@@ -208,14 +217,19 @@ def count(
             "combinations are possible here."
         )
         raise InvalidInputError(message)
-    table = DenseCounts.empty(layout)
-    for batch in _told(source, "counting", progress):
-        bad = table.add(batch.inner)
-        if bad >= 0:
-            raise source.refuse(batch.inner, bad, batch.n_before)
-        if refuse_zeros and (batch.inner.primary.rows == 0).any():
+    n_threads = n_workers(8 * n_combinations)
+    tables = [DenseCounts.empty(layout) for _ in range(n_threads)]
+
+    def add(table: DenseCounts, batch: Batch) -> int:
+        bad = table.add(batch)
+        if bad < 0 and refuse_zeros and (batch.primary.rows == 0).any():
             raise zero_under_log_loss()
-    return table.statistics()
+        return bad
+
+    _go(source, "counting", tables, add, progress)
+    for table in tables[1:]:
+        tables[0].take(table)
+    return tables[0].statistics()
 
 
 def zero_under_log_loss() -> InvalidInputError:
@@ -238,12 +252,14 @@ def certify(
     Where several step lengths are tried, the best, at the price of looking twice.
     """
     certifiers = [wanted.certifier(halves, source) for halves in tried]
-    totals = [Totals.empty() for _ in tried]
-    for batch in _told(source, "certifying", progress):
-        for certifier, total in zip(certifiers, totals, strict=True):
-            bad = certifier.add(total, batch.inner)
-            if bad >= 0:
-                raise source.refuse(batch.inner, bad, batch.n_before)
+    found = [[Totals.empty() for _ in tried] for _ in range(n_workers())]
+
+    def add(totals: list[Totals], batch: Batch) -> int:
+        pairs = zip(certifiers, totals, strict=True)
+        return max(certifier.add(total, batch) for certifier, total in pairs)
+
+    _go(source, "certifying", found, add, progress)
+    totals = [Totals.merged(several) for several in zip(*found, strict=True)]
     return best_of(tried, totals, wanted.trust)
 
 
@@ -285,7 +301,6 @@ def as_map(
         groups=layout.groups,
         halves=fitted if keep else None,
     )
-    keys = statistics.keys
     return ReportMap(
         rule=rule,
         loss=wanted.loss.name,
@@ -294,30 +309,36 @@ def as_map(
         certificate=_request(wanted).annotated(certificate),
         fitted_on=FittedOn(
             n_items=n_items,
-            n_primary=len(np.unique(keys[:, 4:], axis=0)),
-            n_reference=len(np.unique(keys[:, 1:4], axis=0)),
-            n_pairs=len(keys),
+            n_primary=statistics.n_distinct(4, 6),
+            n_reference=statistics.n_distinct(1, 4),
+            n_pairs=len(statistics.keys),
             n_groups=len(layout.groups),
             n_normalised=0,
         ),
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Told:
-    inner: Batch
-    n_before: int
+def _go(
+    source: PairSource,
+    stage: str,
+    totals: list[Total],
+    add: Callable[[Total, Batch], int],
+    progress: Progress | None,
+) -> None:
+    """One pass over all items; a report that is none is refused with its place."""
+    try:
+        go_through(source.pieces(), totals, add, _telling(source, stage, progress))
+    except BadItems as bad:
+        raise source.refuse(*bad.place) from None
 
 
-def _told(
-    source: PairSource, stage: str, progress: Progress | None, share: int = 1
-) -> Iterator[_Told]:
-    n_before = 0
-    for batch in source.batches(share):
-        yield _Told(batch, n_before)
-        n_before += len(batch)
-        if progress is not None:
-            progress(stage, min(n_before * share, source.n_items), source.n_items)
+def _telling(
+    source: PairSource, stage: str, progress: Progress | None
+) -> Callable[[int], None] | None:
+    if progress is None:
+        return None
+    n_items = source.n_items
+    return lambda n_done: progress(stage, min(n_done, n_items), n_items)
 
 
 def _nothing(kind: str, outcomes: tuple[Label, ...]) -> Reports:

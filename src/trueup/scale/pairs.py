@@ -4,30 +4,34 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from trueup._validate import Label
+from trueup._validate import Floats, Label
 from trueup.core.reports import Distributions
 from trueup.data.schema import Columns
 from trueup.errors import PredictionFileError, TrueupError
+from trueup.scale._arrow import in_numpy
 from trueup.scale.batch_counts import Batch, SideBatch
 from trueup.scale.files import (
     NUMBER,
     Chosen,
     Database,
     Files,
-    check_pairing,
     choose_columns,
-    connection,
+    connecting,
     known_outcomes,
     named,
 )
+from trueup.scale.joining import joined, n_items_of, text
+from trueup.scale.parquet import BATCH_ROWS, ParquetTable, RowGroup
+from trueup.scale.passes import Piece
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -56,8 +60,11 @@ class PairSource(Protocol):
     def kinds(self) -> tuple[str, str]:
         """What the primary and the reference report."""
 
-    def batches(self, share: int = 1) -> Iterator[Batch]:
-        """All items, or one in ``share`` chosen by their number."""
+    def pieces(self) -> Iterator[Piece]:
+        """All items in order; pieces may be read at the same time."""
+
+    def sample(self, share: int) -> tuple[Iterator[Piece], int]:
+        """Pieces with at least one item in ``share``, and the share still to choose."""
 
     def refuse(self, batch: Batch, block: int, n_before: int) -> TrueupError:
         """The error for a batch that holds a report which is none."""
@@ -65,7 +72,7 @@ class PairSource(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FilePair:
-    """A table in DuckDB that holds both predictors."""
+    """A table in files or in DuckDB that holds both predictors."""
 
     database: Database
     table: str
@@ -73,6 +80,10 @@ class FilePair:
     outcomes: tuple[Label, ...]
     groups: tuple[Any, ...]
     n_items: int
+    parquet: ParquetTable | None = None
+    """The same table, where it can be read without DuckDB."""
+    rooms: list[Floats] = field(default_factory=list)
+    """Memory of batches that are done with, for the next ones."""
 
     @property
     def name(self) -> str:
@@ -96,8 +107,45 @@ class FilePair:
         how = self.chosen.id or "their place in the files"
         return (*told, f"items are split in halves by {how}")
 
-    def batches(self, share: int = 1) -> Iterator[Batch]:
-        """All items in the order of the files, or one in ``share``."""
+    def batches(self) -> Iterator[Batch]:
+        """Every piece, one after the other."""
+        for piece in self.pieces():
+            yield from piece.read()
+
+    def pieces(self) -> Iterator[Piece]:
+        """Row groups of Parquet files, or batches of DuckDB, in the order of files."""
+        if self.parquet is None:
+            yield from self._from_database()
+        else:
+            yield from self._from_groups(self.parquet.groups())
+
+    def sample(self, share: int) -> tuple[Iterator[Piece], int]:
+        """Some row groups, or of every one the items that their numbers choose."""
+        if self.parquet is None:
+            return self._from_database(share), 1
+        chosen = self.parquet.sampled(_floats(self.chosen), share)
+        n_chosen = sum(group.n_rows for _, group in chosen)
+        stands_for = round(self.n_items / n_chosen)
+        left = max(1, share * n_chosen // self.n_items)
+        return self._from_groups(chosen, stands_for), left
+
+    def _from_groups(
+        self, groups: Iterable[tuple[int, RowGroup]], stands_for: int = 1
+    ) -> Iterator[Piece]:
+        first, second = self.chosen.primary, self.chosen.reference
+        columns = [*_columns(first), *_columns(second)]
+        for n_before, group in groups:
+            read = partial(self._from_file, group, columns)
+            yield Piece(n_before, read, stands_for)
+
+    def _from_file(self, group: RowGroup, columns: list[str]) -> Iterator[Batch]:
+        """Batches that share their memory: each is gone when the next one is read."""
+        room = self.rooms.pop() if self.rooms else np.empty(len(columns) * BATCH_ROWS)
+        for arrays in group.batches(columns, self.chosen.id):
+            yield self._read(arrays, room)
+        self.rooms.append(room)
+
+    def _from_database(self, share: int = 1) -> Iterator[Piece]:
         first, second = self.chosen.primary, self.chosen.reference
         columns = [*_selected(first), *_selected(second)]
         if self.groups:
@@ -106,9 +154,14 @@ class FilePair:
         kept = f"WHERE {_mixed(number)} // 2 % {share} = 0" if share > 1 else ""
         listed = ", ".join(f"{c} AS c{i}" for i, c in enumerate(columns))
         sql = f"SELECT {number} AS n, {listed} FROM {self.table} {kept}"
+        n_before = 0
         for batch in self.database.batches(sql):
             if len(batch):
-                yield self._read(batch)
+                yield Piece(n_before, partial(self._read_one, batch.columns), share)
+                n_before += len(batch)
+
+    def _read_one(self, arrays: list[pa.Array]) -> Iterator[Batch]:
+        yield self._read(arrays)
 
     def refuse(self, batch: Batch, block: int, n_before: int) -> TrueupError:
         """The error for a report that is none, found again with its place."""
@@ -132,7 +185,7 @@ class FilePair:
 
     def _unknown_answer(self, columns: Columns) -> TrueupError:
         column = named(columns.answer or "")
-        texts = ", ".join(_text(outcome) for outcome in self.outcomes)
+        texts = ", ".join(text(outcome) for outcome in self.outcomes)
         found = self.database.rows(
             f"SELECT CAST({column} AS VARCHAR) AS a, count(*) FROM {self.table} "
             f"WHERE a NOT IN ({texts}) GROUP BY a ORDER BY 2 DESC LIMIT 1"
@@ -162,19 +215,23 @@ class FilePair:
             "convert the column",
         )
 
-    def _read(self, batch: pa.RecordBatch) -> Batch:
-        if any(batch.column(i).null_count for i in range(batch.num_columns)):
+    def _read(self, arrays: list[pa.Array], room: Floats | None = None) -> Batch:
+        if any(array.null_count for array in arrays):
             raise self._gaps()
         first, second = self.chosen.primary, self.chosen.reference
         split = 1 + len(_selected(first))
         stop = split + len(_selected(second))
+        if room is None:
+            room = np.empty((stop - 1) * len(arrays[0]))
+        middle = (split - 1) * len(arrays[0])
+        halves = room[:middle], room[middle:]
         groups = np.empty(0, dtype=np.int64)
         if self.groups:
-            groups = positions(batch.column(stop), self.groups)
+            groups = positions(arrays[stop], self.groups)
         return Batch(
-            _side(batch, first, 1, split, self.outcomes),
-            _side(batch, second, split, stop, self.outcomes),
-            batch.column(0).to_numpy(),
+            _side(arrays[1:split], first, self.outcomes, halves[0]),
+            _side(arrays[split:stop], second, self.outcomes, halves[1]),
+            in_numpy(arrays[0]).astype(np.int64, copy=False),
             groups,
         )
 
@@ -208,9 +265,13 @@ def open_pair(
     """Open files of both predictors; two sources are joined by id, or by row."""
     files = [Files.find(one) for one in (primary, reference) if one is not None]
     given = None if outcomes is None else tuple(outcomes)
-    with connection() as made, TemporaryDirectory(prefix="trueup-") as folder:
-        database = Database(made, tuple(files))
-        numeric = [database.columns(one.sql()) for one in files]
+    with connecting() as connect, ExitStack() as stack:
+        database = Database(connect, tuple(files))
+        parquet = _parquet(files) if reference is None else None
+        numeric = [
+            database.columns(one.sql()) if parquet is None else parquet.columns()
+            for one in files
+        ]
         if reference is None:
             numeric, files = numeric * 2, files * 2
         chosen = choose_columns(
@@ -222,75 +283,44 @@ def open_pair(
         )
         table = files[0].sql()
         if reference is not None:
-            table, chosen = _joined(database, files, numeric, chosen, Path(folder))
+            folder = stack.enter_context(TemporaryDirectory(prefix="trueup-"))
+            table, chosen = joined(database, files, numeric, chosen, Path(folder))
         known = known_outcomes((chosen.primary, chosen.reference), given)
-        groups: tuple[Any, ...] = ()
-        if group is not None:
-            rows = database.rows(f"SELECT DISTINCT {named(group)} FROM {table}")
-            groups = tuple(
-                sorted((r[0] for r in rows), key=lambda v: (str(type(v)), str(v)))
-            )
-        n_items = int(database.rows(f"SELECT count(*) FROM {table}")[0][0])
+        groups = _group_names(database, table, group)
+        if parquet is not None and (
+            group is not None or not _is_plain(parquet, chosen)
+        ):
+            parquet = None
+        n_items = n_items_of(database, table) if parquet is None else parquet.n_items
         if n_items == 0:
             raise PredictionFileError.of(database.name, "it has no rows.", "pass some")
-        yield FilePair(database, table, chosen, known, groups, n_items)
+        yield FilePair(database, table, chosen, known, groups, n_items, parquet)
 
 
-def _joined(
-    database: Database,
-    files: list[Files],
-    numeric: list[dict[str, bool]],
-    chosen: Chosen,
-    folder: Path,
-) -> tuple[str, Chosen]:
-    """Both tables as one file, written once and read by every pass."""
-    first, second = chosen.primary, chosen.reference
-    ours, theirs = first.item_id, second.item_id
-    kept = [*first.predictions, *([ours] if ours else [])]
-    kept += [first.group] if first.group else []
-    left = ", ".join(f"a.{named(c)}" for c in dict.fromkeys(kept))
-    renamed = {c: f"__reference_{i}" for i, c in enumerate(second.predictions)}
-    right = ", ".join(f"b.{named(c)} AS {new}" for c, new in renamed.items())
-    target = folder / "joined.parquet"
-    a, b = files[0].sql(), files[1].sql()
-    if ours and theirs:
-        join = f"{a} a JOIN {b} b ON a.{named(ours)} = b.{named(theirs)}"
-    else:
-        check_pairing(numeric, database.name)
-        join = f"{a} a POSITIONAL JOIN {b} b"
-    written = _text(str(target))
-    database.rows(
-        f"COPY (SELECT a.{NUMBER}, {left}, {right} FROM {join}) TO {written} "
-        "(FORMAT parquet)"
-    )
-    counts = [
-        int(database.rows(f"SELECT count(*) FROM {t}")[0][0]) for t in (a, b, written)
-    ]
-    if len(set(counts)) > 1:
-        raise _not_paired(database, counts, ours if ours and theirs else None)
-    outcomes = {name: renamed[c] for name, c in second.outcomes.items()}
-    moved = Columns(
-        second.kind,
-        outcomes,
-        answer=renamed.get(second.answer or ""),
-        confidence=renamed.get(second.confidence or ""),
-        explanation=second.explanation,
-    )
-    own = ours if ours and theirs else None
-    return f"{written}", Chosen(first, moved, own, chosen.group)
+def _parquet(files: list[Files]) -> ParquetTable | None:
+    one = files[0]
+    return ParquetTable.open(one.paths) if one.reader == "read_parquet" else None
 
 
-def _not_paired(database: Database, counts: list[int], id_: str | None) -> TrueupError:
-    n_first, n_second, n_joined = counts
-    if id_ is None:
-        problem = f"{n_first:,} and {n_second:,} rows cannot be paired row by row."
-        return PredictionFileError.of(database.name, problem, "name items with an id")
-    return PredictionFileError.of(
-        database.name,
-        f"{n_first:,} and {n_second:,} rows make {n_joined:,} pairs by {id_!r}: ids "
-        "are missing on one side, or occur more than once.",
-        "every item must occur once on both sides",
-    )
+def _is_plain(parquet: ParquetTable, chosen: Chosen) -> bool:
+    both = (chosen.primary, chosen.reference)
+    texts = [side.answer for side in both if side.answer and not side.outcomes]
+    return parquet.is_plain(_floats(chosen), texts, chosen.id)
+
+
+def _floats(chosen: Chosen) -> list[str]:
+    """Columns of numbers that reports consist of."""
+    found: list[str] = []
+    for side in (chosen.primary, chosen.reference):
+        found += side.outcomes.values() or [side.confidence or ""]
+    return found
+
+
+def _group_names(database: Database, table: str, group: str | None) -> tuple[Any, ...]:
+    if group is None:
+        return ()
+    rows = database.rows(f"SELECT DISTINCT {named(group)} FROM {table}")
+    return tuple(sorted((r[0] for r in rows), key=lambda v: (str(type(v)), str(v))))
 
 
 def _kind(columns: Columns) -> str:
@@ -307,22 +337,30 @@ def _selected(columns: Columns) -> list[str]:
     ]
 
 
+def _columns(columns: Columns) -> list[str]:
+    """A predictor's columns, as ``_selected`` lists them."""
+    if columns.outcomes:
+        return list(columns.outcomes.values())
+    return [columns.answer or "", columns.confidence or ""]
+
+
 def _side(
-    batch: pa.RecordBatch,
+    arrays: list[pa.Array],
     columns: Columns,
-    start: int,
-    stop: int,
     outcomes: tuple[Label, ...],
+    room: Floats,
 ) -> SideBatch:
     if not columns.outcomes:
-        answers = positions(batch.column(start), outcomes)
-        return SideBatch(batch.column(start + 1).to_numpy()[:, None], answers)
+        answers = positions(arrays[0], outcomes)
+        confidence = in_numpy(arrays[1]).astype(np.float64, copy=False)
+        return SideBatch(confidence[:, None], answers)
     from trueup.data.labels import outcome_names
 
     names = outcome_names(columns.outcomes)
-    rows = np.empty((stop - start, len(batch)))
+    shape = len(arrays), len(arrays[0])
+    rows = room[: shape[0] * shape[1]].reshape(shape)
     for k, outcome in enumerate(outcomes):
-        rows[k] = batch.column(start + names.index(outcome)).to_numpy()
+        rows[k] = in_numpy(arrays[names.index(outcome)])
     return SideBatch(rows.T, np.empty(0, dtype=np.int64))
 
 
@@ -343,7 +381,3 @@ def _mixed(number: str) -> str:
     inside = f"(({number}) % {PRIME} + {PRIME}) % {PRIME}"
     once = f"(({inside}) * {FIRST} + 11) % {PRIME}"
     return f"((({once}) * ({once}) % {PRIME} * {SECOND} + 7) % {PRIME})"
-
-
-def _text(value: object) -> str:
-    return "'" + str(value).replace("'", "''") + "'"

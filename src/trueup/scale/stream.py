@@ -25,6 +25,8 @@ Progress = Callable[[int, int], None]
 """Called with rows done and rows in all."""
 
 BATCH_ROWS = 1 << 17
+BY_PAGES: dict[str, Any] = {"pre_buffer": False, "buffer_size": 1 << 18}
+"""How Parquet is opened: row groups may be larger than memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,7 @@ def open_parquet(name: str) -> Any:  # noqa: ANN401 - pyarrow ships no types
         message = f"{name} does not exist.\nhint: check the path."
         raise FileAccessError(message)
     try:
-        return pq.ParquetFile(name)
+        return pq.ParquetFile(name, **BY_PAGES)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise damaged(name, "", error) from error
 

@@ -11,8 +11,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def entry(function: Function) -> Function:
-    """Compile a function that Python calls."""
-    return cast("Function", njit(cache=True, error_model="numpy")(function))
+    """Compile a function that Python calls; other threads run meanwhile."""
+    compiled: Any = njit(cache=True, nogil=True, error_model="numpy")
+    return cast("Function", compiled(function))
 
 
 def inner(function: Function) -> Function:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -33,13 +34,16 @@ def fit_halves(
     Half f certifies on fold f and is fitted on the other; nothing here looks at the
     fold that will certify it.
     """
-    both = [placed(statistics, fold, trust, floor, resolution) for fold in (1, 0)]
-    first, second = (
-        fit_placed(
+
+    def fit(fold: int) -> tuple[Sample, Half]:
+        one = placed(statistics, fold, trust, floor, resolution)
+        half = fit_placed(
             one, loss, trust, assume=assume, family=family, resolution=resolution
         )
-        for one in both
-    )
+        return one.sample, half
+
+    with ThreadPoolExecutor(2) as pool:  # two problems that share nothing
+        samples, (first, second) = zip(*pool.map(fit, (1, 0)), strict=True)
     tried = []
     for step in steps_of(trust, family):
         if step == 1:
@@ -47,8 +51,8 @@ def fit_halves(
         else:
             tried.append(
                 (
-                    first.shortened(step, both[0].sample, loss, trust),
-                    second.shortened(step, both[1].sample, loss, trust),
+                    first.shortened(step, samples[0], loss, trust),
+                    second.shortened(step, samples[1], loss, trust),
                 )
             )
     return tried
