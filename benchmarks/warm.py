@@ -1,97 +1,78 @@
-"""What a start is worth: a guarantee curve against cold solves, and the first call.
+"""What earlier solves are worth: a guarantee curve of 20 points against cold solves.
 
     python benchmarks/warm.py
 
-The curve has 20 points of ``reference_error`` between 0 and the break-even; each begins
-where the last ended. The first call is that of a fresh process, beyond its imports.
+The errors go from zero to the break-even of the map for no error. A cold solve is that
+of one point in the middle, certificate included; times are processor time.
 """
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import argparse
+import statistics
 import time
 
 import numpy as np
+from solvers import LOSSES, problem_of
 
-import trueup
-from trueup.testing import shared_error_predictors
+from trueup.audit._curve import CurvePoints
+from trueup.audit.optimum import at_error, certified_optimum
+from trueup.solve.worst_case import break_even
 
 N_POINTS = 20
-FIRST_CALL = """
-import time
-import numpy as np, trueup
-from trueup.testing import shared_error_predictors
-pair = shared_error_predictors(1000, 4, rng=1)
-trueup.fit, trueup.JointTable  # what a user has imported
-start = time.perf_counter()
-trueup.fit(pair.primary, pair.reference, trust="answer-confidence")
-first = time.perf_counter() - start
-start = time.perf_counter()
-trueup.fit(pair.primary, pair.reference, trust="answer-confidence")
-print(first, time.perf_counter() - start)
-"""
+CASES = (
+    ("confidence", 5_700),
+    ("brier", 5_700),
+    ("log", 5_700),
+    ("confidence", 100_000),
+    ("brier", 100_000),
+)
+NO_BREAK_EVEN = 0.03
+"""Where a map with certain reports has none under log loss."""
 
 
-def timed(call):
-    """Result and seconds."""
-    start = time.perf_counter()
-    made = call()
-    return made, time.perf_counter() - start
+def timed(call, times=3):
+    """Result and the median of seconds."""
+    spent = []
+    for _ in range(times):
+        start = time.process_time()
+        made = call()
+        spent.append(time.process_time() - start)
+    return made, statistics.median(spent)
 
 
-def table_of(n_items, n_outcomes, *, answers):
-    """The paper's grid for answers, a coarse one for distributions."""
-    pair = shared_error_predictors(n_items, n_outcomes, rng=20260127)
-    if answers:
-        read, step = trueup.AnswerConfidence.from_distributions, trueup.Step(0.01)
-        sides = [step.merge(read(one)) for one in (pair.primary, pair.reference)]
-        return trueup.JointTable.from_reports(*sides)
-    rounded = [
-        np.maximum((10 * one).round(), 0.1) for one in (pair.primary, pair.reference)
-    ]
-    sides = [one / one.sum(axis=1, keepdims=True) for one in rounded]
-    return trueup.JointTable.from_counts(*sides)
-
-
-def curve(joint, options):
-    """Seconds of a cold solve and of the whole curve."""
-    first, cold = timed(lambda: trueup.project(joint, **options))
-    end = first.deployed.certificate.break_even_reference_error
-    spent, last, values = 0.0, first, []
-    for error in np.linspace(0, end, N_POINTS + 1)[1:]:
-        last, seconds = timed(
-            lambda error=error, last=last: trueup.project(
-                joint, reference_error=error, start=last, **options
-            )
-        )
-        spent += seconds
-        values.append(last.deployed.certificate.guaranteed_improvement)
-    assert all(np.diff(values) <= 1e-6)
-    return cold, spent
+def curve_of(problem, loss, errors):
+    points = CurvePoints(problem, loss, errors)
+    points.find()
+    return points
 
 
 def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="small tables only")
+    quick = parser.parse_args().quick
     print(f"a curve of {N_POINTS} points in cold solves (target: below 4)")
-    for name, n_items, answers, options in (
-        ("brier, distribution", 5_700, False, {"trust": "distribution"}),
-        ("brier, answer-confidence", 5_700, False, {"trust": "answer-confidence"}),
-        ("confidence loss", 5_700, True, {}),
-        ("brier, distribution", 100_000, False, {"trust": "distribution"}),
-    ):
-        joint = table_of(n_items, 4, answers=answers)
-        trueup.project(table_of(200, 4, answers=answers), **options)  # compiled
-        cold, spent = curve(joint, options)
+    for name, n_items in CASES:
+        if quick and n_items > 10_000:
+            continue
+        _, problem = problem_of(name, n_items)
+        loss = LOSSES[name]
+        first = certified_optimum(problem, loss)
+        primary = loss.vectors(problem.atoms)
+        end = break_even(problem, primary, first.deployed) or NO_BREAK_EVEN
+        middle = at_error(problem, end / 2)
+        _, without = timed(lambda p=problem, loss=loss: certified_optimum(p, loss))
+        _, cold = timed(lambda p=middle, loss=loss: certified_optimum(p, loss))
+        errors = np.linspace(0, end, N_POINTS)
+        points, spent = timed(
+            lambda p=problem, loss=loss, errors=errors: curve_of(p, loss, errors), 1
+        )
         print(
-            f"  {name:<26}{n_items:>9,} items {len(joint.counts):>8,} pairs: "
-            f"{spent / cold:5.1f} (a cold solve {cold:.2f} s)",
+            f"  {name:<12}{n_items:>9,} items: {spent / cold:5.1f} cold solves of "
+            f"{cold:.3f} s ({spent / without:.1f} of the {without:.3f} s without an "
+            f"error), {len(points.solved)} solved",
             flush=True,
         )
-    command = [sys.executable, "-c", FIRST_CALL]
-    subprocess.run(command, check=True, capture_output=True)  # fills the cache
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    first, second = map(float, done.stdout.split())
-    print(f"first call of a fresh process {first:.2f} s, second {second:.2f} s")
 
 
 if __name__ == "__main__":

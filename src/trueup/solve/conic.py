@@ -56,6 +56,8 @@ class Start:
     slack: Floats
     """(moment rows,) how far each moment is from its target."""
     sigma: float
+    is_near: bool = False
+    """Whether it comes from the same assumption on nearly the same table."""
 
     def for_another(self) -> Start:
         """The same for a problem that differs: begin with small steps again."""

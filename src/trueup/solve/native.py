@@ -11,6 +11,8 @@ from trueup.solve.conic import Iterate, Start
 from trueup.solve.problem import ProjectionProblem
 from trueup.solve.progress import Watch
 
+_SMALL_CORE = 500
+
 
 def knows(loss: ProperLoss) -> bool:
     """Whether the compiled loops know a loss."""
@@ -37,8 +39,11 @@ def solve(
     from trueup.solve.proximal import ProximalRun  # noqa: PLC0415
 
     layout = lay_out(problem, loss)
-    # An interior point gains nothing from a start, but is the faster one even so.
     plan = plan_for(problem, layout)
+    # An interior point gains nothing from a start, and is the faster one even so unless
+    # its systems are large and the start is near.
+    if start is not None and start.is_near and plan is not None:
+        plan = plan if plan.n_core <= _SMALL_CORE else None
     before = ""
     if plan is not None:
         inside = InteriorRun(problem, loss, layout, plan, close)

@@ -27,8 +27,9 @@ def carried(
     """The start of an earlier projection for another problem; None if unrelated."""
     old_joint, old_problem = old
     joint, problem = new
+    same = old_problem.trust == problem.trust
+    start = replace(start, is_near=same)
     if old_joint is joint and _same_cells(old_problem, problem):
-        same = old_problem.reference_error == problem.reference_error
         return start if same else start.for_another()
     if type(old_joint.primary) is not type(joint.primary):
         return None
