@@ -15,7 +15,7 @@ from trueup.core.losses import GeneratorLoss, ProperLoss
 from trueup.core.moments import MomentRows
 from trueup.core.simplex import normalise_rows
 from trueup.errors import SolverError
-from trueup.solve import conic, generic, native
+from trueup.solve import conic, generic, native, two_outcomes
 from trueup.solve.problem import ProjectionProblem
 
 CAPPED = ("capped", "pooled caps")
@@ -30,14 +30,18 @@ def solve(
     start: conic.Start | None = None,
     watch: native.Watch | None = None,
 ) -> conic.Iterate:
-    """Project with our own engine, or with Clarabel where that does not do.
+    """Project with our own engines, or with Clarabel where they do not do.
 
-    Clarabel begins without caps.
+    Two outcomes have an exact one. Clarabel begins without caps.
     """
     if isinstance(loss, GeneratorLoss):
         return generic.solve(problem, loss)
     if not native.knows(loss):
         return solve_from(problem, loss, all_but_caps(problem.moments))[0]
+    if two_outcomes.applies(problem, loss):
+        exact = two_outcomes.solve(problem, loss, watch=watch)
+        if exact.reached or exact.is_interrupted:
+            return exact
     own = native.solve(problem, loss, start=start, watch=watch)
     if own.reached or own.is_interrupted:
         return own
