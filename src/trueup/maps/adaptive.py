@@ -27,7 +27,6 @@ from trueup.solve.crossfit import (
     FEWEST_ITEMS,
     CrossFit,
     Estimate,
-    Half,
     cross_fit,
     recertified,
 )
@@ -182,7 +181,7 @@ def described(
         reference_free_improvement=0.0,
         steepness=found.steepness,
         tolerance=0.0,
-        engine=_engine(halves),
+        engine="cross-fitted on two halves",
         n_items=n_items,
         supported=supported,
         reason="" if supported else _reason(estimate, loss, n_items),
@@ -193,12 +192,6 @@ def described(
         n_cells=max((half.n_cells for half in halves), default=0),
         _compute_break_even=_break_even(found, fitted, trust),
     )
-
-
-def _engine(halves: tuple[Half, ...]) -> str:
-    """What projected both halves, without the steps that each took."""
-    names = {half.engine.split(":")[0] for half in halves if half.engine}
-    return ", ".join([*sorted(names), "cross-fitted on two halves"])
 
 
 def _break_even(

@@ -45,8 +45,6 @@ class Half:
     n_cells: int
     n0: int
     """Items in the smallest reference cell of the projection."""
-    engine: str = ""
-    """What projected, and how it ended; empty where nothing was projected."""
 
     def shortened(
         self, step: float, fitting: Sample, loss: ProperLoss, trust: Trust
@@ -192,11 +190,11 @@ def fit_placed(
     tilt: Tilt | Temperature
     if family == "temperature":
         tilt = nearest_temperature(sample, placed.cells, trust, assume, resolution)
-        n_cells, smallest, engine = 1, round(float(placed.n_items.sum())), ""
+        n_cells, smallest = 1, round(float(placed.n_items.sum()))
     else:
         linked = project_placed(placed, loss, trust, assume, resolution)
         tilt, smallest = linked.tilt, linked.n0
-        n_cells, engine = linked.reference_cells.n_cells, linked.iterate.status
+        n_cells = linked.reference_cells.n_cells
     multipliers, fitted = _best_multipliers(
         sample,
         tilt,
@@ -206,7 +204,7 @@ def fit_placed(
         coarse=placed.coarse,
         resolution=resolution,
     )
-    made = Half(tilt, multipliers, fitted, n_cells, smallest, engine)
+    made = Half(tilt, multipliers, fitted, n_cells, smallest)
     one_step = family is None and not assume and steps_of(trust, family) == (1.0,)
     if one_step and fitted <= 0 and placed.n_items.sum() < _FEW_ITEMS:
         made = made.shortened(_DOUBTED_STEP, sample, loss, trust)
