@@ -51,7 +51,8 @@ docs: $(SETUP)
 	@echo "documentation: docs/_build/html/index.html"
 
 bench: $(SETUP)
-	@set -e; for file in benchmarks/bench_fit.py benchmarks/bounds.py benchmarks/startup.py; do \
+	@set -e; for file in benchmarks/bench_fit.py benchmarks/bounds.py benchmarks/startup.py \
+		benchmarks/two_outcomes.py benchmarks/many_outcomes.py; do \
 		echo "$$file"; $(BIN)/python "$$file"; \
 	done
 

@@ -23,7 +23,7 @@ from trueup.maps.adaptive import fit_adaptive
 from trueup.maps.report_map import ReportMap, floored
 from trueup.maps.request import Request
 from trueup.maps.tabular import fit_table
-from trueup.solve.projection import zero_under_log_loss
+from trueup.solve.positive import zero_under_log_loss
 
 
 def fit(

@@ -14,6 +14,8 @@ import numpy as np
 from trueup._validate import Floats, Ints
 
 _CHUNK = 500
+_NUMBERS = 4_000_000
+"""Numbers that the draws behind a chunk may take, where outcomes are many."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,7 +68,8 @@ def shared_error_predictors(
     random = np.random.default_rng(rng)
     known, more = random.normal(size=(2, n_items, n_outcomes))
     unknown = random.normal(scale=np.sqrt(2), size=(n_draws, 1, n_outcomes))
-    parts = np.array_split(known, max(1, n_items // _CHUNK))
+    chunk = max(1, min(_CHUNK, _NUMBERS // (n_draws * n_outcomes)))
+    parts = np.array_split(known, max(1, n_items // chunk))
     posterior = [_softmax(part + unknown).mean(axis=0) for part in parts]
     truth = _softmax(known + more + random.normal(size=(n_items, n_outcomes)))
     draws = random.random((n_items, 1))

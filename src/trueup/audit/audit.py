@@ -18,7 +18,7 @@ from trueup.core.losses import LogLoss, get_loss
 from trueup.core.moments import choose_trust
 from trueup.core.pairing import paired_reports
 from trueup.errors import DoubtfulInputWarning
-from trueup.solve.projection import zero_under_log_loss
+from trueup.solve.positive import zero_under_log_loss
 
 
 def audit(

@@ -39,10 +39,14 @@ class ConfidenceLoss(ProperLoss):
         stated = cast("AnswerConfidence", reports)
         slopes = solved.tilt.copy()
         slopes[np.arange(len(stated)), stated.answer] += 2 * stated.confidence
-        confidence, doubled = _drawn_answers(slopes)
+        confidence, doubled = self.draws_of(slopes)
         weights = normalise_rows(doubled)
         losses = confidence[:, None] ** 2 - 2 * confidence[:, None] * weights
         return Deployment(losses, None, weights, confidence)
+
+    def draws_of(self, slopes: Floats) -> tuple[Floats, Floats]:
+        """(n,) confidence m, and (n, K) 2 m theta."""
+        return drawn_answers(slopes)
 
     def hold(self, answers: Ints) -> HeldAnswerLoss:
         return HeldAnswerLoss(answers)
@@ -164,33 +168,50 @@ def answer_losses(answer: Ints, confidence: Floats, n_outcomes: int) -> Floats:
     return losses
 
 
-def _drawn_answers(slopes: Floats) -> tuple[Floats, Floats]:
+def drawn_answers(
+    slopes: Floats, members: Floats | None = None
+) -> tuple[Floats, Floats]:
     """Confidence m and 2 m theta = (u - k)_+ of METHOD section 5, by sorting u.
 
     For each number of answers drawn from there are two candidates: all of them share
     the whole mass (m = 1/count), or the next slope is the threshold k and answers at
     it are not drawn. Exactly one candidate satisfies its own conditions; rounding can
-    make that none, so the least violated is taken.
+    make that none, so the least violated is taken. ``members`` says how many answers
+    alike a column stands for; 2 m theta is that of each.
     """
-    n_rows, n_outcomes = slopes.shape
-    ordered = np.column_stack([-np.sort(-slopes, axis=1), np.full(n_rows, -np.inf)])
-    sums = np.cumsum(ordered[:, :-1], axis=1)
+    n_rows, n_columns = slopes.shape
+    order = np.argsort(-slopes, axis=1, kind="stable")
+    ordered = np.take_along_axis(slopes, order, axis=1)
+    each = np.ones_like(slopes) if members is None else members
+    each = np.take_along_axis(each, order, axis=1)
+    counts = np.cumsum(each, axis=1)
+    sums = np.cumsum(each * ordered, axis=1)
+    ordered = np.column_stack([ordered, np.full(n_rows, -np.inf)])
+    at_least = _through_ties(ordered, counts)
     best = np.full(n_rows, np.inf)
     chosen, threshold = np.ones(n_rows), np.zeros(n_rows)
-    for count in range(1, n_outcomes + 1):
-        smallest, following = ordered[:, count - 1], ordered[:, count]
-        shared = (sums[:, count - 1] - 2 / count) / count
+    for place in range(n_columns):
+        count = np.maximum(counts[:, place], 1e-300)
+        smallest, following = ordered[:, place], ordered[:, place + 1]
+        shared = (sums[:, place] - 2 / count) / count
         violation = np.maximum(following - shared, shared - smallest)
-        candidates = [(violation, np.full(n_rows, 1 / count), shared)]
-        if count < n_outcomes:
-            m = (sums[:, count - 1] - count * following) / 2
-            at_least = (slopes >= following[:, None]).sum(axis=1)
-            above = (slopes > following[:, None]).sum(axis=1)
-            violation = np.maximum(above * m - 1, 1 - at_least * m)
+        candidates = [(violation, 1 / count, shared)]
+        if place + 1 < n_columns:
+            m = (sums[:, place] - count * following) / 2
+            violation = np.maximum(count * m - 1, 1 - at_least[:, place + 1] * m)
+            # Among equal slopes only the last one is followed by a threshold.
+            violation = np.where(smallest > following, violation, np.inf)
             candidates.append((violation, m, following))
         for violation, m, level in candidates:
-            better = violation < best
+            better = (violation < best) & (counts[:, place] > 0)
             best = np.where(better, violation, best)
             chosen = np.where(better, m, chosen)
             threshold = np.where(better, level, threshold)
     return np.clip(chosen, 0, 1), np.maximum(slopes - threshold[:, None], 0)
+
+
+def _through_ties(ordered: Floats, counts: Floats) -> Floats:
+    """(n, K) the count at the last of the slopes that equal each."""
+    last = ordered[:, 1:] != ordered[:, :-1]
+    reached = np.where(last, counts, np.inf)
+    return np.minimum.accumulate(reached[:, ::-1], axis=1)[:, ::-1]

@@ -218,12 +218,15 @@ def _point_trust(
 def moment_rows(joint: JointTable, trust: Trust) -> MomentRows:
     """Write down what the trusted reference implies, every report its own cell."""
     reports, about = as_trusted(joint.reference, trust)
-    _warn_about_caps(reports, trust)
+    warn_about_caps(reports, trust)
+    cells = cells_of_pairs(joint, reports, trust)
+    return pooled_rows(reports, about, joint.reference_index, cells, joint.weights)
+
+
+def cells_of_pairs(joint: JointTable, reports: Reports, trust: Trust) -> Ints:
+    """(pairs,) the cell of each pair where every report as trusted is its own."""
     cell_key = _cell_keys(reports, trust.rung)[joint.reference_index]
-    _, cell_of_pair = distinct_rows(np.column_stack([joint.group_index, cell_key]))
-    return pooled_rows(
-        reports, about, joint.reference_index, cell_of_pair, joint.weights
-    )
+    return distinct_rows(np.column_stack([joint.group_index, cell_key]))[1]
 
 
 def pooled_rows(
@@ -272,7 +275,8 @@ def _cell_keys(reports: Reports, rung: str) -> Floats:
     return reports.keys()
 
 
-def _warn_about_caps(reports: Reports, trust: Trust) -> None:
+def warn_about_caps(reports: Reports, trust: Trust) -> None:
+    """Say so where a confidence is too low for caps."""
     if not (trust.caps and isinstance(reports, AnswerConfidence)):
         return
     low = cap_impossible(reports.confidence, reports.n_outcomes)

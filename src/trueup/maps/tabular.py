@@ -10,7 +10,8 @@ from trueup.core.reports import Reports
 from trueup.maps.report_map import Draw, FittedOn, ReportMap
 from trueup.maps.request import Request
 from trueup.maps.rules import Table
-from trueup.solve.projection import CertifiedReports, Projection, project
+from trueup.solve.certified import CertifiedReports
+from trueup.solve.projection import Projection, project
 
 
 def fit_table(

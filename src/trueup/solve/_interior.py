@@ -213,8 +213,31 @@ def direction(
     now = 0.0
     for f in range(len(at.rates)):
         now += at.rates[f] * at.cost[f]
+    longest, own, first, second = _atoms_direction(
+        atoms, at, step, t, is_first, longest
+    )
+    now, linear, square = now + own, linear + first, square + second
+    parts = slack_direction(
+        given,
+        at.slack,
+        at.x[n_slots:],
+        step[n_slots:],
+        price_step,
+        t,
+        is_first,
+        longest,
+    )
+    return parts[0], now + parts[1], linear + parts[2], square + parts[3]
+
+
+@inner
+def _atoms_direction(
+    atoms: Atoms, at: State, step: Floats, t: float, is_first: bool, longest: float
+) -> tuple[float, float, float, float]:
+    """Steps of the reports; see :func:`direction`."""
     n_atoms, n = atoms.base.shape
     g, width = np.empty(n), np.empty(n)
+    now, linear, square = 0.0, 0.0, 0.0
     for i in range(n_atoms):
         mean = _atom_pull(atoms, at, i, t, step, 1.0, g, width)
         for y in range(n):
@@ -222,8 +245,8 @@ def direction(
                 continue
             h, cost = at.h[i, y], at.h_cost[i, y]
             moved = width[y] * (g[y] - mean)
+            at.h_step[i, y] = moved
             if atoms.loss == BRIER_ALONE:
-                at.h_step[i, y] = moved
                 continue
             longest = shorter(longest, h, moved)
             if atoms.loss == BRIER:
@@ -236,18 +259,7 @@ def direction(
                 at.h_cost_step[i, y] = other
                 if is_first:
                     at.h_crossed[i, y] = moved * other
-            at.h_step[i, y] = moved
-    parts = slack_direction(
-        given,
-        at.slack,
-        at.x[n_slots:],
-        step[n_slots:],
-        price_step,
-        t,
-        is_first,
-        longest,
-    )
-    return parts[0], now + parts[1], linear + parts[2], square + parts[3]
+    return longest, now, linear, square
 
 
 @inner

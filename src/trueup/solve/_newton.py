@@ -112,22 +112,34 @@ def move_rows(
             f = first + top
             rates[f] = 1.0
             total += mass * (cost[top] + (size + 1.0 - 2.0 * centre[f]) * half)
-            gradient[slot[f]] += mass
-            for e in range(entry[f], entry[f + 1]):
-                gradient[n_slots + moment[e]] -= coefficient[e] * mass
-            continue
-        threshold, value = simplex_threshold(v, n), 0.0
-        for k in range(n):
-            f = first + k
-            rate = max(v[k] - threshold, 0.0)
-            value += cost[k] * rate + (rate - centre[f]) ** 2 * half
-            if rate > 0:
-                rates[f] = rate
-                gradient[slot[f]] += mass * rate
+        else:
+            total += mass * _share_out(cost, v, n, half, centre, rates, first)
+        for f in range(first, first + n):
+            if rates[f] > 0:
+                moved = mass * rates[f]
+                gradient[slot[f]] += moved
                 for e in range(entry[f], entry[f + 1]):
-                    gradient[n_slots + moment[e]] -= coefficient[e] * mass * rate
-        total += mass * value
+                    gradient[n_slots + moment[e]] -= coefficient[e] * moved
     return total
+
+
+@inner
+def _share_out(
+    cost: Floats,
+    v: Floats,
+    n: int,
+    half: float,
+    centre: Floats,
+    rates: Floats,
+    first: int,
+) -> float:
+    """Rates of a row with several outcomes in play, and what they cost."""
+    threshold, value = simplex_threshold(v, n), 0.0
+    for k in range(n):
+        rate = max(v[k] - threshold, 0.0)
+        rates[first + k] = rate
+        value += cost[k] * rate + (rate - centre[first + k]) ** 2 * half
+    return value
 
 
 @inner

@@ -39,7 +39,7 @@ class Blocks(NamedTuple):
     moment_matrix: Floats
     moment_factor: Floats
     vectors: Floats
-    """(6, larger of slopes and multipliers)."""
+    """(5, larger of slopes and multipliers)."""
 
 
 @inner
@@ -57,50 +57,68 @@ def solve_reduced(
     tolerance: float,
 ) -> None:
     """Solve the Newton system roughly: step = curvature^-1 gradient."""
-    n_slots, n = len(blocks.slot_cell), len(blocks.moment_cell)
+    n_slots = len(blocks.slot_cell)
     _assemble(active, n_rows, atoms, tilted, at, sigma, blocks, damping)
-    y, slopes = blocks.vectors[0], blocks.vectors[1]
-    residual, direction = blocks.vectors[2], blocks.vectors[3]
-    image, better = blocks.vectors[4], blocks.vectors[5]
+    slopes, residual = blocks.vectors[0], blocks.vectors[1]
     for i in range(n_slots):
         slopes[i] = gradient[i]
-    _solve_blocks(
-        blocks.slot_matrix, blocks.slot_first, blocks.slot_size, blocks.slot_at, slopes
-    )
-    for m in range(n):
-        step[n_slots + m] = 0.0
-        y[m] = 0.0
-    _to_moments(active, n_rows, sigma, slopes, y)
-    size = 0.0
-    for m in range(n):
-        residual[m] = gradient[n_slots + m] - y[m]
-    size = _precondition(blocks, residual, better, n)
-    for m in range(n):
-        direction[m] = better[m]
-    wanted = tolerance**2 * size
-    for _ in range(_MOST_PRODUCTS):
-        if size <= wanted:
-            break
-        _product(active, n_rows, n_slots, at, sigma, blocks, direction, slopes, image)
-        along = 0.0
-        for m in range(n):
-            along += direction[m] * image[m]
-        if along <= 0:  # rounding: what is left has no curvature
-            break
-        length, before = size / along, size
-        for m in range(n):
-            step[n_slots + m] += length * direction[m]
-            residual[m] -= length * image[m]
-        size = _precondition(blocks, residual, better, n)
-        for m in range(n):
-            direction[m] = better[m] + size / before * direction[m]
+    _solve_slots(blocks, slopes)
+    for m in range(len(blocks.moment_cell)):
+        residual[m] = 0.0
+    _to_moments(active, n_rows, sigma, slopes, residual)
+    for m in range(len(blocks.moment_cell)):
+        residual[m] = gradient[n_slots + m] - residual[m]
+    _conjugate_gradients(active, n_rows, at, sigma, blocks, step[n_slots:], tolerance)
     for i in range(n_slots):
         step[i] = 0.0
     _to_slots(active, n_rows, sigma, step[n_slots:], step)
     for i in range(n_slots):
         step[i] = gradient[i] - step[i]
+    _solve_slots(blocks, step)
+
+
+@inner
+def _conjugate_gradients(
+    active: Active,
+    n_rows: int,
+    at: Point,
+    sigma: float,
+    blocks: Blocks,
+    step: Floats,
+    tolerance: float,
+) -> None:
+    """Step of the multipliers, for the residual that the blocks hold."""
+    n = len(blocks.moment_cell)
+    residual, direction = blocks.vectors[1], blocks.vectors[2]
+    image, better = blocks.vectors[3], blocks.vectors[4]
+    size = _precondition(blocks, residual, better, n)
+    for m in range(n):
+        step[m] = 0.0
+        direction[m] = better[m]
+    wanted = tolerance**2 * size
+    for _ in range(_MOST_PRODUCTS):
+        if size <= wanted:
+            return
+        _product(active, n_rows, at, sigma, blocks, direction, image)
+        along = 0.0
+        for m in range(n):
+            along += direction[m] * image[m]
+        if along <= 0:  # rounding: what is left has no curvature
+            return
+        length, before = size / along, size
+        for m in range(n):
+            step[m] += length * direction[m]
+            residual[m] -= length * image[m]
+        size = _precondition(blocks, residual, better, n)
+        for m in range(n):
+            direction[m] = better[m] + size / before * direction[m]
+
+
+@inner
+def _solve_slots(blocks: Blocks, x: Floats) -> None:
+    """Solve for the slopes cell by cell."""
     _solve_blocks(
-        blocks.slot_matrix, blocks.slot_first, blocks.slot_size, blocks.slot_at, step
+        blocks.slot_matrix, blocks.slot_first, blocks.slot_size, blocks.slot_at, x
     )
 
 
@@ -126,21 +144,18 @@ def _precondition(blocks: Blocks, residual: Floats, better: Floats, n: int) -> f
 def _product(
     active: Active,
     n_rows: int,
-    n_slots: int,
     at: Point,
     sigma: float,
     blocks: Blocks,
     x: Floats,
-    slopes: Floats,
     out: Floats,
 ) -> None:
     """Curvature of the multipliers once the slopes follow them."""
-    for i in range(n_slots):
+    slopes = blocks.vectors[0]
+    for i in range(len(blocks.slot_cell)):
         slopes[i] = 0.0
     _to_slots(active, n_rows, sigma, x, slopes)
-    _solve_blocks(
-        blocks.slot_matrix, blocks.slot_first, blocks.slot_size, blocks.slot_at, slopes
-    )
+    _solve_slots(blocks, slopes)
     for m in range(len(blocks.moment_cell)):
         out[m] = 0.0
     _to_moments(active, n_rows, sigma, slopes, out)

@@ -118,14 +118,21 @@ def solve(problem: ProjectionProblem, loss: ProperLoss) -> Iterate:
 
 
 def add_kernels(
-    model: ConicModel, moments: MomentRows, rows: Rows, budget: float | None
+    model: ConicModel,
+    moments: MomentRows,
+    rows: Rows,
+    budget: float | None,
+    columns: Bools | None = None,
 ) -> Kernels:
     """Add outcome rates of rows that satisfy the moment rows within a budget.
 
     A budget of None is unlimited and becomes the objective: the least total error.
+    ``columns`` (rows, K) are the outcomes that rows have at all, if not every one.
     """
     exact = budget == 0
-    allowed = moments.allowed[rows.node] if exact else None
+    allowed = moments.allowed[rows.node] if exact else columns
+    if exact and columns is not None:
+        allowed = moments.allowed[rows.node] & columns
     n_outcomes = moments.anchors.shape[1]
     index = _kernel_variables(model, len(rows.weight), n_outcomes, allowed)
     row, column = np.nonzero(index >= 0)

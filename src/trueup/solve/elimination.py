@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trueup._validate import Floats, Ints
+from trueup._validate import Ints
 from trueup.solve._elimination import Plan, eliminate, place_targets
 
 
@@ -16,13 +16,17 @@ def plan_elimination(size: Ints, pairs: tuple[Ints, Ints], most: int) -> Plan | 
     order, start, listed, n_core = eliminate(size, adjacent, most)
     if n_core < 0:
         return None
-    rank = np.full(n, n)
-    rank[order] = np.arange(len(order))
+    plan = _laid_out(size, order, start, listed, int(n_core))
+    starts, target = place_targets(plan)
+    return plan._replace(target_start=starts, target=target)
+
+
+def _laid_out(size: Ints, order: Ints, start: Ints, listed: Ints, n_core: int) -> Plan:
+    """Where diagonal blocks, panels and the core stand in one flat array."""
+    n, rank = len(size), _rank(len(size), order)
     owner = np.repeat(np.arange(len(order)), np.diff(start))
-    sorted_ = np.lexsort((listed, rank[listed], owner))
-    neighbour = listed[sorted_]
+    neighbour = listed[np.lexsort((listed, rank[listed], owner))]
     before = np.append(0, np.cumsum(size[neighbour]))
-    column = before[:-1] - before[start[:-1]][owner]
     width = np.zeros(n, dtype=np.int64)
     width[order] = before[start[1:]] - before[start[:-1]]
     in_core = rank == n
@@ -35,13 +39,13 @@ def plan_elimination(size: Ints, pairs: tuple[Ints, Ints], most: int) -> Plan | 
     pivot[in_core] = core + core_at[in_core] * (n_core + 1)
     width[in_core] = n_core
     none = np.zeros(0, dtype=np.int64)
-    plan = Plan(
+    return Plan(
         size=size,
         first=np.cumsum(size) - size,
         order=order,
         start=start,
         neighbour=neighbour,
-        column=column,
+        column=before[:-1] - before[start[:-1]][owner],
         width=width,
         pivot=pivot,
         panel=panel,
@@ -49,11 +53,16 @@ def plan_elimination(size: Ints, pairs: tuple[Ints, Ints], most: int) -> Plan | 
         target=none,
         core_at=core_at,
         core=core,
-        n_core=int(n_core),
-        n_entries=core + int(n_core) ** 2,
+        n_core=n_core,
+        n_entries=core + n_core**2,
     )
-    starts, target = place_targets(plan)
-    return plan._replace(target_start=starts, target=target)
+
+
+def _rank(n: int, order: Ints) -> Ints:
+    """(blocks,) place in the order of elimination; the number of blocks in the core."""
+    rank = np.full(n, n)
+    rank[order] = np.arange(len(order))
+    return rank
 
 
 def stride_of(plan: Plan) -> Ints:
@@ -63,9 +72,8 @@ def stride_of(plan: Plan) -> Ints:
 
 def meeting(plan: Plan, a: Ints, b: Ints) -> tuple[Ints, Ints, Ints]:
     """Address where two blocks meet, and its strides along the first and the second."""
-    rank = np.full(len(plan.size), len(plan.size))
-    rank[plan.order] = np.arange(len(plan.order))
     n = len(plan.size)
+    rank = _rank(n, plan.order)
     owner = np.repeat(plan.order, np.diff(plan.start))
     keys = owner * n + plan.neighbour
     by_key = np.argsort(keys)
@@ -94,8 +102,3 @@ def meeting(plan: Plan, a: Ints, b: Ints) -> tuple[Ints, Ints, Ints]:
     a_is_row = np.where(outside, first == a, plan.core_at[a] >= plan.core_at[b])
     across = np.where(outside, plan.width[first], plan.n_core)
     return address, np.where(a_is_row, across, 1), np.where(a_is_row, 1, across)
-
-
-def core_of(plan: Plan, matrix: Floats) -> Floats:
-    """The dense part that remains."""
-    return matrix[plan.core :].reshape(plan.n_core, plan.n_core)

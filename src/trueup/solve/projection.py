@@ -13,15 +13,26 @@ from trueup import _sketch, _validate
 from trueup._render import html_table
 from trueup._validate import Floats, Ints
 from trueup.core.joint import JointTable
-from trueup.core.losses import Deployment, LogLoss, ProperLoss, get_loss
+from trueup.core.losses import (
+    Deployment,
+    LogLoss,
+    ProperLoss,
+    get_loss,
+)
 from trueup.core.moments import Trust, choose_trust
-from trueup.core.reports import Distributions
 from trueup.core.stated import stated
-from trueup.errors import GapWarning, InvalidReportError
-from trueup.solve import conic, lazily
+from trueup.errors import GapWarning
+from trueup.solve import blocks, conic, lazily
 from trueup.solve.certificate import Bound, Certificate, lower_bound
+from trueup.solve.certified import CertifiedReports
+from trueup.solve.fewer_outcomes import (
+    FewerOutcomes,
+    TooFewOutcomes,
+    with_fewer_outcomes,
+)
+from trueup.solve.positive import check_positive
 from trueup.solve.problem import ProjectionProblem
-from trueup.solve.progress import Watch
+from trueup.solve.progress import Progress, Watch
 from trueup.solve.rounding import (
     Witness,
     gap_wanted,
@@ -40,24 +51,6 @@ NOTHING_TO_GAIN = (
     "no contradiction was found: some truth fits both predictors as they are. "
     "This does not mean that the primary is calibrated"
 )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class CertifiedReports:
-    """What replaces each distinct primary report, with everything that proves it."""
-
-    deployment: Deployment
-    certificate: Certificate
-    witness: Witness
-    multipliers: Floats
-    """(moment rows,) the multipliers the certificate was computed with."""
-    start: conic.Start | None = None
-    """Where a similar projection may begin."""
-
-    @property
-    def distributions(self) -> Floats:
-        """(primary reports, K) compatible distributions h."""
-        return self.witness.distributions
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -190,20 +183,30 @@ def project(
     error = _validate.non_negative(reference_error, "reference_error")
     belief = choose_trust(joint, trust, caps, error)
     if isinstance(chosen, LogLoss):
-        _check_positive(joint)
+        check_positive(joint)
+    fewer = with_fewer_outcomes(joint, belief)
+    if fewer is not None:
+        small = _Solver(fewer.problem, fewer.loss, joint, progress, fewer)
+        try:
+            return Projection(joint, chosen, belief, fewer.problem, *small.both(None))
+        except TooFewOutcomes:
+            pass
     problem = ProjectionProblem.from_joint(joint, belief)
-    solve = _Solver(problem, chosen, joint.n_items, progress)
-    known = None if start is None else start.deployed
-    if start is not None and start.randomised is not None:
-        known = start.randomised
-    begin = None
-    if start is not None and known is not None and known.start is not None:
-        begin = carried(known.start, (start.joint, start.problem), (joint, problem))
-    optimum = solve(chosen, begin)
-    if not chosen.draws:
-        return Projection(joint, chosen, belief, problem, optimum, None)
-    deployed = solve.without_draw(optimum)
-    return Projection(joint, chosen, belief, problem, deployed, optimum)
+    solve = _Solver(problem, chosen, joint, progress)
+    found = solve.both(_begin(start, joint, problem))
+    return Projection(joint, chosen, belief, problem, *found)
+
+
+def _begin(
+    start: Projection | None, joint: JointTable, problem: ProjectionProblem
+) -> conic.Start | None:
+    """Where an earlier projection ended, if its outcomes are those of this one."""
+    if start is None:
+        return None
+    known = start.randomised or start.deployed
+    if known.start is None or known.fewer is not None:
+        return None
+    return carried(known.start, (start.joint, start.problem), (joint, problem))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -230,44 +233,86 @@ class _Solver:
 
     problem: ProjectionProblem
     loss: ProperLoss
-    n_items: int
+    joint: JointTable
     watch: Watch | None = None
+    fewer: FewerOutcomes | None = None
+    """Given where the problem has fewer outcomes than the table."""
+
+    def both(
+        self, begin: conic.Start | None
+    ) -> tuple[CertifiedReports, CertifiedReports | None]:
+        """What is deployed, and the optimum that draws where there is one."""
+        optimum = self(self.loss, begin)
+        if not self.loss.draws:
+            return optimum, None
+        return self.without_draw(optimum), optimum
 
     def __call__(
-        self, loss: ProperLoss, start: conic.Start | None = None
+        self,
+        loss: ProperLoss,
+        start: conic.Start | None = None,
+        known: Floats | None = None,
     ) -> CertifiedReports:
-        found = self._attempt(loss, start)
+        found = self._attempt(loss, start, known)
+        missed = found.gap > found.tolerance and not found.iterate.is_interrupted
+        if missed and self.fewer is not None:
+            raise TooFewOutcomes
         begin = found.iterate.start
         if found.lower <= 0:
             found = self._unchanged(found)
         return CertifiedReports(
-            found.deployed,
             self._certificate(found),
-            found.witness,
             found.multipliers,
+            (found.deployed, found.witness),
+            self.fewer,
             begin,
         )
 
-    def _attempt(self, loss: ProperLoss, start: conic.Start | None) -> _Attempt:
+    def _attempt(
+        self, loss: ProperLoss, start: conic.Start | None, known: Floats | None
+    ) -> _Attempt:
         problem, error = self.problem, self.problem.reference_error
-        iterate = lazily.solve(problem, loss, start=start, watch=self.watch)
+        if self.fewer is None:
+            iterate = lazily.solve(problem, loss, start=start, watch=self.watch)
+        else:
+            iterate = blocks.solve(self.fewer, loss, known)
         witness = iterate.witness or round_to_witness(
             problem, iterate.outcome_rates, iterate.distributions
         )
-        upper = upper_bound(problem, loss, witness)
+        if self.fewer is None:
+            upper = upper_bound(problem, loss, witness)
+        else:
+            witness = self.fewer.admissible(witness)
+            upper = self.fewer.upper_bound(loss, witness)
         primary = loss.vectors(problem.atoms)
         deployed = loss.deploy(problem.atoms, iterate.solved)
+        if self.fewer is not None:
+            deployed = self.fewer.own.spread(deployed)
         multipliers = iterate.multipliers
         bound = lower_bound(problem, primary, deployed, multipliers)
         tolerance = gap_wanted(upper, primary)
-        if upper - bound.at(error) > tolerance:
+        if upper - bound.at(error) > tolerance and self.fewer is None:
             better, again = worst_case(problem, primary, deployed)
             if better.at(error) > bound.at(error):
                 bound, multipliers = better, again
         lower = bound.at(error)
+        if self.fewer is not None:
+            iterate = self._told(iterate, lower, upper)
         return _Attempt(
             iterate, witness, upper, deployed, multipliers, bound, lower, tolerance
         )
+
+    def _told(
+        self, iterate: conic.Iterate, lower: float, upper: float
+    ) -> conic.Iterate:
+        """Tell who watches, after the only step there is."""
+        if self.watch is None:
+            return iterate
+        try:
+            self.watch(Progress(1, lower, upper))
+        except KeyboardInterrupt:
+            return replace(iterate, is_interrupted=True)
+        return iterate
 
     def _unchanged(self, found: _Attempt) -> _Attempt:
         """Nothing is certified, so nothing is changed: exactly zero, not nearly."""
@@ -286,11 +331,14 @@ class _Solver:
         never below zero.
         """
         own = cast("Ints", self.problem.atoms.answers())
-        drawn = optimum.deployment.weights
+        drawn = optimum.solved[0].weights
+        if self.fewer is not None and drawn is not None:
+            drawn = self.fewer.own.answerable(drawn)
         candidates = [own]
         if drawn is not None and not np.array_equal(drawn.argmax(axis=1), own):
             candidates.insert(0, drawn.argmax(axis=1))
-        solved = [self(self.loss.hold(one), optimum.start) for one in candidates]
+        begin, known = optimum.start, optimum.multipliers
+        solved = [self(self.loss.hold(one), begin, known) for one in candidates]
         return max(solved, key=lambda one: one.certificate.guaranteed_improvement)
 
     def _certificate(self, found: _Attempt) -> Certificate:
@@ -307,21 +355,21 @@ class _Solver:
                 "the bound is true, but a better map may exist"
             )
             warnings.warn(notes[-1], GapWarning, stacklevel=4)
-        free = float(problem.atom_weight @ self.loss.least_divergence(problem.atoms))
+        free = self.loss.least_divergence(self.joint.primary)
         return Certificate(
             guaranteed_improvement=found.lower,
             upper_bound=found.upper,
             loss=self.loss.name,
-            assumption=trust.sentence(POPULATION.format(n_items=self.n_items)),
+            assumption=trust.sentence(POPULATION.format(n_items=self.joint.n_items)),
             trust=trust.rung,
             caps=trust.caps,
             n_groups=trust.n_groups,
             reference_error=trust.reference_error,
-            reference_free_improvement=free,
+            reference_free_improvement=float(problem.atom_weight @ free),
             steepness=found.bound.steepness,
             tolerance=found.tolerance,
             engine=found.iterate.status,
-            n_items=self.n_items,
+            n_items=self.joint.n_items,
             notes=tuple(notes),
             supported=found.lower > 0,
             reason="" if found.lower > 0 else NOTHING_TO_GAIN,
@@ -336,25 +384,3 @@ class _Solver:
     def _break_even(self, deployed: Deployment) -> Callable[[], float]:
         primary = self.loss.vectors(self.problem.atoms)
         return lambda: break_even(self.problem, primary, deployed)
-
-
-def _check_positive(joint: JointTable) -> None:
-    primary = joint.primary
-    if isinstance(primary, Distributions) and (primary.probabilities == 0).any():
-        raise zero_under_log_loss(primary.probabilities, "the table's primary")
-
-
-def zero_under_log_loss(probabilities: Floats, name: str) -> InvalidReportError:
-    """The error for reports that rule an outcome out under log loss."""
-    rows, columns = np.nonzero(probabilities == 0)
-    shown = ", ".join(f"{row:,}" for row in np.unique(rows)[:5])
-    more = ", ..." if len(np.unique(rows)) > 5 else ""
-    return InvalidReportError.rows(
-        name,
-        "with an exact zero, whose log loss is infinite",
-        bad=len(np.unique(rows)),
-        total=len(probabilities),
-        first=f"outcome {columns[0]} at row {rows[0]:,} (rows {shown}{more})",
-        hint="use another loss, or floor=1e-4 to replace every report r by "
-        "(1 - K floor) r + floor; the certificate is then against that primary",
-    )

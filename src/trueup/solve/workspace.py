@@ -91,7 +91,7 @@ def _make_blocks(layout: Layout, moments: MomentRows) -> Blocks:
         slot_matrix=np.zeros(room[0]),
         moment_matrix=np.zeros(room[1]),
         moment_factor=np.zeros(room[1]),
-        vectors=np.zeros((6, longest)),
+        vectors=np.zeros((5, longest)),
     )
 
 
