@@ -22,7 +22,7 @@ help:
 	@echo "make test    all tests, with doctests and every example of the documentation"
 	@echo "make check   format, lint, types, layers, sizes, documentation"
 	@echo "make docs    build the documentation into docs/_build/html"
-	@echo "make bench   time what should stay fast"
+	@echo "make bench   time what should stay fast (about an hour; BENCHMARKS=solvers for a part)"
 
 setup: $(SETUP)
 
@@ -50,10 +50,11 @@ docs: $(SETUP)
 	$(BIN)/sphinx-build -E -W --keep-going -q -b html docs docs/_build/html
 	@echo "documentation: docs/_build/html/index.html"
 
+# Projections first: every loss, size and engine in one table, then K = 100 and 1,000.
+BENCHMARKS := solvers many_outcomes two_outcomes warm audit bounds bench_fit startup
 bench: $(SETUP)
-	@set -e; for file in benchmarks/bench_fit.py benchmarks/bounds.py benchmarks/startup.py \
-		benchmarks/two_outcomes.py benchmarks/many_outcomes.py; do \
-		echo "$$file"; $(BIN)/python "$$file"; \
+	@set -e; for name in $(BENCHMARKS); do \
+		echo "benchmarks/$$name.py"; $(BIN)/python benchmarks/$$name.py; \
 	done
 
 $(BIN)/python:
