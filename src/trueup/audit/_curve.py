@@ -51,6 +51,8 @@ class CurvePoints:
                 self._solve(place, place - 1)
             return
         self._solve(0, -1)
+        if self.values[0] == 0:  # and so is the rest: it never rises
+            return
         self.close = _CLOSER * self.values[0]
         self._solve(last, 0)
         self._refine(0, last)
