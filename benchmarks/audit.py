@@ -15,12 +15,11 @@ from __future__ import annotations
 import argparse
 import json
 import platform
-import subprocess
-import sys
 import time
 
 import cvxpy as cp
 import numpy as np
+from children import measured
 from scipy import sparse
 
 import trueup
@@ -180,21 +179,6 @@ def child(table, question, engine, n_items):
     print(json.dumps(found | {"pairs": pair.shape[0]}))
 
 
-def measure(table, question, engine, n_items, limit):
-    """One child process; None where it did not end in time or failed."""
-    names = [table, question, engine, str(n_items)]
-    command = [sys.executable, __file__, "--child", *names]
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=limit, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return f"over {limit:.0f} s"
-    if done.returncode != 0:
-        return "failed"
-    return json.loads(done.stdout.splitlines()[-1])
-
-
 def line(table, question, own, other):
     """One line of the table."""
     head = f"{table:<18}{question:<24}"
@@ -234,7 +218,7 @@ def main():
     for table in options.tables:
         for question in options.questions:
             own, other = (
-                measure(table, question, engine, n_items, options.limit)
+                measured(__file__, (table, question, engine, n_items), options.limit)
                 for engine in ("ours", "cvxpy")
             )
             print(line(table, question, own, other), flush=True)

@@ -14,15 +14,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
-import subprocess
-import sys
 import tempfile
 import time
 import warnings
 from pathlib import Path
 
 import numpy as np
+from children import forget_peak, measured, resident
 
 import trueup
 from trueup.core.moments import choose_trust
@@ -86,17 +84,6 @@ def load(path):
     ]
 
 
-def peak_memory(*, reset=False):
-    """MiB this process held at most, since the last reset where Linux allows one."""
-    status = Path("/proc/self/status")
-    if not status.exists():
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    if reset:
-        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-    lines = status.read_text(encoding="ascii").splitlines()
-    return next(int(one.split()[1]) for one in lines if "VmHWM" in one) / 1024
-
-
 def child(path, rung, engine):
     """Solve once in this process and print what came out as JSON."""
     warnings.simplefilter("ignore")
@@ -105,7 +92,7 @@ def child(path, rung, engine):
     warm = trueup.JointTable.from_reports(*small)
     trueup.project(warm, **options)  # load everything before the clock starts
     joint = trueup.JointTable.from_reports(*sides)
-    before = peak_memory(reset=True)
+    before = forget_peak()
     start = time.perf_counter()
     gap = float("nan")
     if engine == "exact":
@@ -119,23 +106,9 @@ def child(path, rung, engine):
         problem = ProjectionProblem.from_joint(joint, belief)
         by_cvxpy(problem, "confidence", "CLARABEL")
     seconds = time.perf_counter() - start
-    memory = peak_memory() - before
+    memory = resident("VmHWM") - before
     found = {"seconds": seconds, "memory": memory, "gap": gap}
     print(json.dumps(found | {"pairs": len(joint.counts)}))
-
-
-def measure(path, rung, engine, limit):
-    """One child process; a word where it did not end."""
-    command = [sys.executable, __file__, "--child", str(path), rung, engine]
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=limit, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return f"over {limit:.0f} s"
-    if done.returncode != 0:
-        return "failed"
-    return json.loads(done.stdout.splitlines()[-1])
 
 
 def tell(name, rung, engine, found):
@@ -180,7 +153,12 @@ def main():
                 engines.append("cvxpy")
             for rung in RUNGS:
                 for engine in engines:
-                    tell(name, rung, engine, measure(path, rung, engine, options.limit))
+                    tell(
+                        name,
+                        rung,
+                        engine,
+                        measured(__file__, (path, rung, engine), options.limit),
+                    )
 
 
 if __name__ == "__main__":

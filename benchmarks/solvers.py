@@ -11,8 +11,6 @@ bound), and the lower bound is the one our engine proves. Run with ``make bench`
 from __future__ import annotations
 
 import argparse
-import ctypes
-import gc
 import json
 import platform
 import statistics
@@ -20,10 +18,10 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import cvxpy as cp
 import numpy as np
+from children import forget_peak, measured, resident
 from scipy import sparse
 
 import trueup
@@ -120,21 +118,6 @@ def run(problem, loss, engine):
     return by_cvxpy(problem, loss, engine.removeprefix("cvxpy-").upper()), None
 
 
-def resident(field):
-    """A line of this process's memory in MiB: VmRSS, or VmHWM for the highest."""
-    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-    (found,) = [line for line in lines if line.startswith(field)]
-    return int(found.split()[1]) / 1024
-
-
-def forget_peak():
-    """Give back what is free and let the highest memory be counted anew."""
-    gc.collect()
-    ctypes.CDLL(None).malloc_trim(0)
-    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-    return resident("VmRSS")
-
-
 def child(loss, n_items, engine):
     """Solve in this process and print what came out as JSON."""
     _, problem = problem_of(loss, n_items)
@@ -163,20 +146,6 @@ def child(loss, n_items, engine):
         "pairs": len(problem.linked.weight),
     }
     print(json.dumps(result))
-
-
-def measure(loss, n_items, engine, limit):
-    """One child process; None where it did not end in time or failed."""
-    command = [sys.executable, __file__, "--child", loss, str(n_items), engine]
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=limit, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return f"over {limit:.0f} s"
-    if done.returncode != 0:
-        return "failed"
-    return json.loads(done.stdout.splitlines()[-1])
 
 
 def line(loss, n_items, engine, *, found, ours, baseline):
@@ -217,7 +186,7 @@ def main():
     for n_items in sizes:
         for loss in options.losses:
             found = {
-                engine: measure(loss, n_items, engine, options.limit)
+                engine: measured(__file__, (loss, n_items, engine), options.limit)
                 for engine in options.engines
             }
             for engine in options.engines:
