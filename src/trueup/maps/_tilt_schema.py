@@ -91,6 +91,8 @@ def _half(half: Half) -> dict[str, Any]:
         "fitted": half.fitted,
         "n_cells": half.n_cells,
         "n0": half.n0,
+        # Maps of before have none.
+        **({"engine": half.engine} if half.engine else {}),
     }
 
 
@@ -113,6 +115,7 @@ def _parse_half(saved: dict[str, Any], n_outcomes: int) -> Half:
         float(saved["fitted"]),
         int(saved["n_cells"]),
         int(saved["n0"]),
+        str(saved.get("engine", "")),
     )
 
 

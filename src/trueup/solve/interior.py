@@ -13,6 +13,7 @@ import numpy as np
 from trueup._arrays import group_sums
 from trueup._validate import Floats, Ints
 from trueup.core.losses import ProperLoss
+from trueup.core.simplex import project_rows
 from trueup.solve._dense import TILE
 from trueup.solve._elimination import Plan
 from trueup.solve._interior_rows import Places, State
@@ -20,6 +21,7 @@ from trueup.solve._interior_slack import BARRIER, Slack
 from trueup.solve._interior_step import Room, interior_step
 from trueup.solve._newton import Conditions
 from trueup.solve._prox import BRIER, BRIER_ALONE, LOG, Tilted
+from trueup.solve.conic import Iterate
 from trueup.solve.elimination import meeting, plan_elimination, stride_of
 from trueup.solve.layout import Layout
 from trueup.solve.problem import ASSERTED, ProjectionProblem
@@ -95,6 +97,11 @@ class InteriorRun(Run):
     def tilted(self) -> Tilted:
         return self.scratch
 
+    def iterate(self) -> Iterate:
+        if self.layout.atoms.loss != LOG:
+            self.best = _highest_slopes(self.layout, self.best)
+        return super().iterate()
+
     def describe(self) -> tuple[str, int]:
         return f"native: {self.n_steps} interior-point steps", self.n_steps
 
@@ -136,6 +143,25 @@ def _unknowns_of_cells(problem: ProjectionProblem) -> Ints:
 def _is_free(problem: ProjectionProblem) -> bool:
     """Whether a shift of a cell's multipliers changes nothing, not even their size."""
     return problem.moments.shiftable and problem.reference_error == 0
+
+
+def _highest_slopes(layout: Layout, x: Floats) -> Floats:
+    """Raise slopes of outcomes that all reports of a cell rule out, while they do.
+
+    Any slope that is low enough is optimal there, and an interior point stops somewhere
+    among them. The highest changes reports that were never seen the least, and does not
+    depend on rounding; the bound cannot fall by it, because no row gets cheaper.
+    """
+    atoms, raised = layout.atoms, x.copy()
+    slot = atoms.slot[atoms.cell]
+    v = np.where(slot >= 0, atoms.base + x[slot] / 2, -np.inf)
+    possible = np.where(slot >= 0, v, v.max(axis=1, keepdims=True) - 2.0)
+    threshold = (possible - project_rows(possible)).max(axis=1, keepdims=True)
+    room = np.full(layout.n_slots, np.inf)
+    inside = slot >= 0
+    np.minimum.at(room, slot[inside], 2 * (threshold - v)[inside])
+    raised[: layout.n_slots] += np.maximum(room, 0.0)
+    return raised
 
 
 def _make_room(plan: Plan, kept: Ints, n: int) -> Room:
