@@ -10,7 +10,7 @@ from trueup._validate import Floats
 from trueup.solve._curvature import Active, diagonal, gather, product
 from trueup.solve._jit import entry, inner
 from trueup.solve._newton import Conditions, Point, Table, evaluate
-from trueup.solve._prox import Atoms, Tilted
+from trueup.solve._prox import CONFIDENCE, Atoms, Tilted
 from trueup.solve._schur import Blocks, solve_reduced
 
 _SHORTEST, _LONGEST = 0.1, 0.5
@@ -71,7 +71,10 @@ def maximise(
         for i in range(len(at.x)):
             work.damping[i] = damping * residual * work.weight[i]
             work.gradient[i] = at.gradient[i]
+        # Confidence losses are flat somewhere: rough steps lead astray there.
         tolerance = _ROUGHLY
+        if atoms.loss >= CONFIDENCE:
+            tolerance = min(_ROUGHLY, residual**0.5)
         if blocks.usable:
             solve_reduced(
                 active,
