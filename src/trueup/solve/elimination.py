@@ -74,31 +74,19 @@ def meeting(plan: Plan, a: Ints, b: Ints) -> tuple[Ints, Ints, Ints]:
     """Address where two blocks meet, and its strides along the first and the second."""
     n = len(plan.size)
     rank = _rank(n, plan.order)
-    owner = np.repeat(plan.order, np.diff(plan.start))
-    keys = owner * n + plan.neighbour
-    by_key = np.argsort(keys)
-    first, second = (
-        np.where(rank[a] <= rank[b], a, b),
-        np.where(rank[a] <= rank[b], b, a),
-    )
+    earlier = rank[a] <= rank[b]
+    first, second = np.where(earlier, a, b), np.where(earlier, b, a)
     outside = rank[first] < n
-    place = (
-        by_key[
-            np.minimum(
-                np.searchsorted(keys, first * n + second, sorter=by_key), len(keys) - 1
-            )
-        ]
-        if len(keys)
-        else np.zeros(len(a), dtype=np.int64)
-    )
-    column = plan.column[place] if len(keys) else 0
-    in_panel = plan.panel[first] + column
-    high, low = (
-        np.maximum(plan.core_at[a], plan.core_at[b]),
-        np.minimum(plan.core_at[a], plan.core_at[b]),
-    )
+    # Pairs in the core are not listed; the last key catches those after all others.
+    listed = np.repeat(plan.order, np.diff(plan.start)) * n + plan.neighbour
+    keys, column = np.append(listed, n * n), np.append(plan.column, 0)
+    by_key = np.argsort(keys)
+    place = by_key[np.searchsorted(keys, first * n + second, sorter=by_key)]
+    in_panel = plan.panel[first] + column[place]
+    at_a, at_b = plan.core_at[a], plan.core_at[b]
+    high, low = np.maximum(at_a, at_b), np.minimum(at_a, at_b)
     in_core = plan.core + high * plan.n_core + low
     address = np.where(outside, in_panel, in_core)
-    a_is_row = np.where(outside, first == a, plan.core_at[a] >= plan.core_at[b])
+    a_is_row = np.where(outside, first == a, at_a >= at_b)
     across = np.where(outside, plan.width[first], plan.n_core)
     return address, np.where(a_is_row, across, 1), np.where(a_is_row, 1, across)

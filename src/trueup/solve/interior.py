@@ -58,10 +58,9 @@ class InteriorRun(Run):
     ) -> None:
         super().__init__(problem, loss, layout, close)
         self.plan = plan
-        self.kept = _kept(problem, layout)
         self.places = _places(problem, plan)
         self.at = _first_state(layout)
-        self.room = _make_room(plan, self.kept, len(self.at.x))
+        self.room = _make_room(plan, _kept(problem, layout), len(self.at.x))
         self.scratch = make_tilted(layout)
         self.n_products = _mass_of_products(layout, self.at)
 
